@@ -7,6 +7,7 @@
 
 #include "rules/batching/towers.h"
 #include "rules/blocks/blocks.h"
+#include "rules/blocks/passing_parts.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factored_sums.h"
 #include "rules/contractions/factors.h"
@@ -238,8 +239,8 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       {rules::find_strided_products, rules::find_towers, rules::find_windows,
        rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_moved_pads,
        rules::find_factors, rules::find_steps_of_products},
-      {rules::find_windows, rules::find_blocks, rules::find_linear_maps, rules::find_contractions,
-       rules::find_moves, rules::find_moved_pads, rules::find_factors,
+      {rules::find_passing_parts, rules::find_windows, rules::find_blocks, rules::find_linear_maps,
+       rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
        rules::find_steps_of_products},
       {rules::find_scaled_products, rules::find_contractions, rules::find_moves,
        rules::find_moved_pads, rules::find_factors, rules::find_steps_of_products},

@@ -29,7 +29,7 @@ constexpr std::size_t kMostPacks = 200;
 /// Of kinds that take turns in a join.
 constexpr std::size_t kLongestPeriod = 4;
 
-constexpr std::string_view kDescription =
+constexpr std::string_view kTowersDescription =
     "What is done to each item is done to the tensor of which they are items.";
 
 /// What siblings have in common.
@@ -246,7 +246,7 @@ class Packer {
                 FloatBehavior floats = FloatBehavior::kExact) {
     steps_.push_back({.results = std::move(results),
                       .texts = std::move(texts),
-                      .description = kDescription,
+                      .description = kTowersDescription,
                       .floats = floats});
   }
 

@@ -106,12 +106,33 @@ class BlockPlanner {
     for (auto& [kind, row] : alike) by_depth.emplace_back(kind.second, std::move(row));
     std::ranges::stable_sort(by_depth, std::ranges::greater{},
                              [](const auto& entry) { return entry.first; });
+    const auto all = by_depth;
     for (auto& [ignored, row] : by_depth) {
       std::erase_if(row.tensors, [&](TensorId id) { return packed_.contains(id); });
       if (row.tensors.size() < 2 || row.tensors.size() > kMostTowersInRow) continue;
       begin();
       if (do_the_same(graph_, row) && widen(row)) keep(true);
     }
+    for (const auto& [ignored, row] : all) end_in_products(row);
+  }
+
+  /// Siblings that are read by unlike products, each of which reads all of them, with zeros for the
+  /// others. What else reads them reads their parts.
+  void end_in_products(const Row& row) {
+    if (row.tensors.size() < 2 || row.tensors.size() > kMostTowersInRow) return;
+    begin();
+    if (!do_the_same(graph_, row) || are_results_of_split(row) || !widen(row)) return;
+    split_ = &row;
+    bool is_read_whole = false;
+    for (const TensorId part : row.tensors) {
+      for (const NodeId reader : graph_.consumers(part)) {
+        const Node& node = graph_.node(reader);
+        const Axes axes = node.op->is_opaque() ? Axes{} : feature_axes(node);
+        is_read_whole |= !axes.empty() && widen({{node.outputs[0]}, axes.front()});
+      }
+    }
+    split_ = nullptr;
+    if (is_read_whole) keep(false);
   }
 
   /// Products that read one part of a split each read all of it, with zeros for the other parts.
@@ -196,7 +217,7 @@ class BlockPlanner {
     const auto [known, is_new] = widened_.emplace(row, false);
     if (!is_new) return known->second;
     if (!do_the_same(graph_, row) || !are_independent(row)) return false;
-    auto form = wide_form(graph_, row);
+    auto form = wide_form(graph_, row, split_);
     if (!form) return false;
     for (WideOperand& operand : form->operands) {
       const bool may_be_whole = operand.kind == Kind::kRow || operand.kind == Kind::kSummed;
@@ -247,6 +268,7 @@ class BlockPlanner {
   std::map<TensorId, Axes> features_;  ///< Axes of features.
   std::vector<PlanStep> steps_;        ///< Of the plan that is being made.
   std::map<Row, bool> widened_;        ///< Likewise.
+  const Row* split_ = nullptr;         ///< What the plan makes the results of a split, or null.
 };
 
 }  // namespace

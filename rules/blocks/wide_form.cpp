@@ -38,7 +38,8 @@ bool are_alike(const Graph& graph, const Tensors& tensors, std::optional<std::si
 
 class FormFinder {
  public:
-  FormFinder(const Graph& graph, const Row& results) : graph_(graph), results_(results) {}
+  FormFinder(const Graph& graph, const Row& results, const Row* split)
+      : graph_(graph), results_(results), split_(split) {}
 
   std::optional<WideForm> find() {
     if (auto form = summed()) return form;
@@ -96,7 +97,7 @@ class FormFinder {
     const auto weight = operand_with(is_product ? kRightMatrix : kKernel);
     if (!data || !weight || !are_constants(operands(*weight))) return std::nullopt;
     const std::size_t axis = is_product ? shape(first().inputs[*data]).size() - 1 : 1;
-    const bool is_one_part = count() == 1 && split_into(first().inputs[*data], axis) != nullptr;
+    const bool is_one_part = count() == 1 && !split_with(first().inputs[*data], axis).empty();
     if (is_one(operands(*data)) && !is_one_part) return std::nullopt;
     const Shape& kernel = shape(first().inputs[*weight]);
     if (is_product && kernel.size() != 2) return std::nullopt;
@@ -127,23 +128,25 @@ class FormFinder {
     return is_consistent(form) && is_small(form) ? std::optional(std::move(form)) : std::nullopt;
   }
 
-  /// The split along the axis that the tensor is a part of, or null.
-  const Node* split_into(TensorId part, std::size_t axis) const {
+  /// The parts of the split along the axis that the tensor is one of.
+  Tensors split_with(TensorId part, std::size_t axis) const {
+    if (split_ != nullptr && split_->axis == axis &&
+        std::ranges::find(split_->tensors, part) != split_->tensors.end())
+      return split_->tensors;
     const core::NodeId its = graph_.tensor(part).producer;
-    if (!its.valid() || graph_.node(its).op->movement != core::Movement::kSplit) return nullptr;
+    if (!its.valid() || graph_.node(its).op->movement != core::Movement::kSplit) return {};
     const Node& split = graph_.node(its);
-    return ops::axis_by_role(split) == axis ? &split : nullptr;
+    return ops::axis_by_role(split) == axis ? split.outputs : Tensors{};
   }
 
   /// Each block once. Of parts of one split, the other parts are blocks as well, so that they need
   /// not be cut out.
   WideOperand summed_blocks(const Tensors& read, std::size_t axis) const {
-    WideOperand operand{.kind = Kind::kSummed, .row = {{}, axis}};
-    const Node* const split = split_into(read[0], axis);
-    const bool is_split = split != nullptr && std::ranges::all_of(read, [&](TensorId id) {
-                            return split_into(id, axis) == split;
-                          });
-    if (is_split) operand.row.tensors = split->outputs;
+    WideOperand operand{.kind = Kind::kSummed, .row = {split_with(read[0], axis), axis}};
+    const auto is_part = [&](TensorId id) {
+      return std::ranges::find(operand.row.tensors, id) != operand.row.tensors.end();
+    };
+    if (!std::ranges::all_of(read, is_part)) operand.row.tensors.clear();
     for (const TensorId id : read) {
       const auto known = std::ranges::find(operand.row.tensors, id);
       operand.blocks.push_back(static_cast<std::size_t>(known - operand.row.tensors.begin()));
@@ -278,6 +281,7 @@ class FormFinder {
 
   const Graph& graph_;
   const Row& results_;
+  const Row* split_;  ///< Of the graph to be, or null.
 };
 
 /// Equal but for the entry of a shape that says the size along the axis, and for groups.
@@ -323,8 +327,8 @@ bool do_the_same(const Graph& graph, const Row& results) {
          });
 }
 
-std::optional<WideForm> wide_form(const Graph& graph, const Row& results) {
-  return FormFinder(graph, results).find();
+std::optional<WideForm> wide_form(const Graph& graph, const Row& results, const Row* split) {
+  return FormFinder(graph, results, split).find();
 }
 
 }  // namespace soapstone::rules

@@ -9,6 +9,7 @@
 
 #include "ops/definition/by_role.h"
 #include "rules/blocks/blocks.h"
+#include "rules/blocks/size_texts.h"
 
 namespace soapstone::rules {
 namespace {
@@ -17,53 +18,8 @@ using core::AttributeRole;
 using core::Graph;
 using core::Node;
 using core::Polynomial;
+using Texts = SizeTexts::Texts;
 using Kind = WideOperand::Kind;
-using Texts = std::vector<std::string>;
-
-std::string list(const Texts& texts) { return fmt::format("{}", fmt::join(texts, ", ")); }
-
-/// Sizes as a rule says them.
-class SizeTexts {
- public:
-  SizeTexts(const Graph& graph, bool any_sizes) : graph_(graph), any_sizes_(any_sizes) {}
-
-  std::string size(const Polynomial& n) const {
-    const std::int64_t value = n.constant();
-    return value == 1 || !any_sizes_ ? std::to_string(value) : fmt::format("d{}", value);
-  }
-  std::string size(TensorId id, std::size_t axis) const {
-    return size(graph_.tensor(id).type.shape[axis]);
-  }
-  Texts shape(TensorId id) const {
-    Texts sizes;
-    for (const Polynomial& n : graph_.tensor(id).type.shape) sizes.push_back(size(n));
-    return sizes;
-  }
-  Texts along(const Row& row) const {
-    Texts sizes;
-    for (const TensorId id : row.tensors) sizes.push_back(size(id, row.axis));
-    return sizes;
-  }
-  static std::string sum(const Texts& sizes) {
-    return sizes.empty() ? "0" : fmt::format("{}", fmt::join(sizes, " + "));
-  }
-  /// `f32[…]` for elements of no floating type.
-  std::string declared(TensorId id, const Texts& sizes) const {
-    const core::DataType of = graph_.tensor(id).type.data_type;
-    return fmt::format("{}[{}]", core::is_floating(of) ? "" : core::to_string(of), list(sizes));
-  }
-  /// Of all tensors of a row together.
-  std::string declared_whole(const Row& row) const {
-    Texts sizes = shape(row.tensors[0]);
-    sizes[row.axis] = sum(along(row));
-    return declared(row.tensors[0], sizes);
-  }
-
- private:
-  const Graph& graph_;
-  bool any_sizes_;
-};
-
 /// `NAME1, NAME2, …`
 Texts numbered(const std::string& name, std::size_t count) {
   Texts names;
@@ -97,8 +53,8 @@ class WideOperator {
       return rule(node_, head_, source_, target_);
     }
     target_ += fmt::format("    y = {}\n", call(node_, wide, true));
-    target_ += fmt::format("    {} = split(y; axis={}, sizes=[{}])\n", list(results), results_.axis,
-                           list(sizes_.along(results_)));
+    target_ += fmt::format("    {} = split(y; axis={}, sizes=[{}])\n", SizeTexts::list(results),
+                           results_.axis, SizeTexts::list(sizes_.along(results_)));
     return rule(node_, head_, source_, target_);
   }
 
@@ -128,8 +84,8 @@ class WideOperator {
     });
     if (operand.is_whole) {
       head_ += fmt::format("  {}: {}\n", name, sizes_.declared_whole(operand.row));
-      source_ += fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", list(blocks), name,
-                             operand.row.axis, list(sizes_.along(operand.row)));
+      source_ += fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", SizeTexts::list(blocks),
+                             name, operand.row.axis, SizeTexts::list(sizes_.along(operand.row)));
       return name;
     }
     Texts parts;
@@ -139,7 +95,8 @@ class WideOperator {
       parts.push_back(part(operand, blocks[i], i));
     }
     if (parts.size() == 1) return parts[0];
-    target_ += fmt::format("    {} = concat({}; axis={})\n", name, list(parts), operand.row.axis);
+    target_ += fmt::format("    {} = concat({}; axis={})\n", name, SizeTexts::list(parts),
+                           operand.row.axis);
     return name;
   }
 
@@ -150,7 +107,8 @@ class WideOperator {
     if (operand.kind == Kind::kRepeated) {
       Texts repeated = shape;
       repeated[operand.row.axis] = sizes_.size(results_.tensors[i], results_.axis);
-      target_ += fmt::format("    {} = expand({}; shape=[{}])\n", name, block, list(repeated));
+      target_ +=
+          fmt::format("    {} = expand({}; shape=[{}])\n", name, block, SizeTexts::list(repeated));
       return name;
     }
     if (operand.kind != Kind::kWeights) return block;
@@ -161,7 +119,7 @@ class WideOperator {
     Texts pads(2 * shape.size(), "0");
     pads[operand.summed_axis] = SizeTexts::sum(before);
     pads[shape.size() + operand.summed_axis] = SizeTexts::sum(after);
-    target_ += fmt::format("    {} = pad({}; pads=[{}])\n", name, block, list(pads));
+    target_ += fmt::format("    {} = pad({}; pads=[{}])\n", name, block, SizeTexts::list(pads));
     return name;
   }
   const WideOperand& summed() const {
@@ -178,8 +136,8 @@ class WideOperator {
       if (value != nullptr)
         attributes.push_back(fmt::format("{}={}", schema.name, attribute(schema, *value, of_all)));
     }
-    return fmt::format("{}({}{}{})", node.op->name, list(operands), attributes.empty() ? "" : "; ",
-                       list(attributes));
+    return fmt::format("{}({}{}{})", node.op->name, SizeTexts::list(operands),
+                       attributes.empty() ? "" : "; ", SizeTexts::list(attributes));
   }
 
   std::string attribute(const core::AttributeSchema& schema, const core::AttributeValue& value,
@@ -189,7 +147,7 @@ class WideOperator {
       for (const Polynomial& n : std::get<std::vector<Polynomial>>(value))
         shape.push_back(sizes_.size(n));
       if (of_all) shape[results_.axis] = SizeTexts::sum(sizes_.along(results_));
-      return fmt::format("[{}]", list(shape));
+      return fmt::format("[{}]", SizeTexts::list(shape));
     }
     if (schema.role == AttributeRole::kGroup && of_all && form_.adds_groups) {
       std::int64_t groups = 0;
@@ -236,15 +194,15 @@ std::string wide_join(const Graph& graph, const Node& join, const std::vector<Ro
     for (; k < row->end(); ++k) blocks.tensors.push_back(join.inputs[k]);
     const Texts names = numbered(name + "p", blocks.tensors.size());
     head += fmt::format("  {}: {}\n", name, sizes.declared_whole(blocks));
-    source += fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", list(names), name, axis,
-                          list(sizes.along(blocks)));
+    source += fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", SizeTexts::list(names), name,
+                          axis, SizeTexts::list(sizes.along(blocks)));
     parts.insert(parts.end(), names.begin(), names.end());
     ++row;
   }
-  source += fmt::format("    y = concat({}; axis={})\n", list(parts), axis);
-  const std::string target = wholes.size() == 1
-                                 ? fmt::format("    y = {}\n", wholes[0])
-                                 : fmt::format("    y = concat({}; axis={})\n", list(wholes), axis);
+  source += fmt::format("    y = concat({}; axis={})\n", SizeTexts::list(parts), axis);
+  const std::string target = wholes.size() == 1 ? fmt::format("    y = {}\n", wholes[0])
+                                                : fmt::format("    y = concat({}; axis={})\n",
+                                                              SizeTexts::list(wholes), axis);
   return rule(join, head, source, target);
 }
 

@@ -46,8 +46,10 @@ struct WideForm {
 
 /// Whether the tensors are results of nodes that do the same, but for sizes along the axis.
 bool do_the_same(const core::Graph& graph, const Row& results);
-/// None: the operator has no such form. Precondition: do_the_same().
-std::optional<WideForm> wide_form(const core::Graph& graph, const Row& results);
+/// None: the operator has no such form. `split`: what will be the results of one split by then.
+/// Precondition: do_the_same().
+std::optional<WideForm> wide_form(const core::Graph& graph, const Row& results,
+                                  const Row* split = nullptr);
 
 /// The rule that makes one operator of siblings. `any_sizes`: equal sizes of the graph are equal
 /// sizes in the rule, whatever they are; otherwise they are these very numbers.

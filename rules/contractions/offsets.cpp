@@ -24,7 +24,7 @@ using core::NodeId;
 using core::TensorId;
 
 /// Of nodes behind an addition.
-constexpr std::size_t kMostNodes = 8;
+constexpr std::size_t kMostNodesBehind = 8;
 /// Of a constant that is added.
 constexpr std::int64_t kMostElements = 1 << 16;
 
@@ -49,7 +49,7 @@ class OffsetPlanner {
     RewritePlan plan;
     bool has_product = false;
     TensorId sum = node.outputs[0];
-    for (std::size_t count = 0; count < kMostNodes; ++count) {
+    for (std::size_t count = 0; count < kMostNodesBehind; ++count) {
       if (graph_.is_output(sum) || graph_.consumers(sum).size() != 1) break;
       const Node& reader = graph_.node(graph_.consumers(sum)[0]);
       const auto operand = linear_operand(reader, sum);

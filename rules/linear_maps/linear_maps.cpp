@@ -24,7 +24,7 @@ using Places = std::vector<std::size_t>;
 
 constexpr std::size_t kMostPlans = 100;
 /// Of nodes in a plan.
-constexpr std::size_t kMostNodes = 200;
+constexpr std::size_t kMostNodesOfMap = 200;
 /// Of a matrix, which is computed when the model is written.
 constexpr std::int64_t kMostElements = 1 << 20;
 /// Of the unit matrix of a large tensor, of which the first matrices are computed.
@@ -33,7 +33,7 @@ constexpr std::int64_t kMostUnits = 1 << 24;
 /// Where axes of the source lie, by axis; none where the tensor mixes its places.
 using KeptAxes = std::vector<std::optional<std::size_t>>;
 
-constexpr std::string_view kDescription =
+constexpr std::string_view kLinearMapsDescription =
     "A linear map of a linear map is one with the product of both matrices.";
 
 struct MostFirst {
@@ -70,7 +70,7 @@ class LinearPart {
         readers.emplace(depths_[reader.index()], reader);
     };
     read(source_);
-    while (!readers.empty() && nodes_.size() < kMostNodes) {
+    while (!readers.empty() && nodes_.size() < kMostNodesOfMap) {
       const NodeId next = readers.extract(readers.begin()).value().second;
       if (!add(next)) continue;
       nodes_.push_back(next);
@@ -151,7 +151,7 @@ class LinearPart {
                        std::vector<std::string> texts) {
     plan.steps.push_back({.results = std::move(results),
                           .texts = std::move(texts),
-                          .description = kDescription,
+                          .description = kLinearMapsDescription,
                           .floats = FloatBehavior::kReassociates});
   }
 

@@ -32,7 +32,7 @@ using core::TensorId;
 /// How far it is looked for what reads a result.
 constexpr std::size_t kFarthestReader = 12;
 
-constexpr std::string_view kDescription =
+constexpr std::string_view kMovesDescription =
     "What is done to a moved tensor is done to the tensor itself.";
 
 class MovePlanner {
@@ -46,7 +46,8 @@ class MovePlanner {
     }
     auto plans = std::move(parts_).plans();
     for (const auto& [id, text] : joins_.rules_of_groups())
-      plans.push_back({{PlanStep{.results = {id}, .texts = {text}, .description = kDescription}}});
+      plans.push_back(
+          {{PlanStep{.results = {id}, .texts = {text}, .description = kMovesDescription}}});
     return plans;
   }
 
@@ -372,7 +373,7 @@ class MovePlanner {
     parts_.add(*after.part, {.results = std::move(results),
                              .is_optional = is_optional,
                              .texts = std::move(texts),
-                             .description = kDescription,
+                             .description = kMovesDescription,
                              .floats = floats});
   }
 

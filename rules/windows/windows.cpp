@@ -31,7 +31,7 @@ constexpr std::int64_t kLargestWindow = 128;
 /// Convolutions in a plan.
 constexpr std::size_t kMostConvolutions = 32;
 
-constexpr std::string_view kDescription =
+constexpr std::string_view kWindowsDescription =
     "A convolution is one with a larger window that has zeros where the smaller one has nothing.";
 
 /// The smallest window with places for all elements of theirs. None: it is too large.
@@ -77,7 +77,7 @@ class WindowPlanner {
                        FloatBehavior floats) {
     plan.steps.push_back({.results = std::move(results),
                           .texts = {std::move(text)},
-                          .description = kDescription,
+                          .description = kWindowsDescription,
                           .floats = floats});
   }
 
