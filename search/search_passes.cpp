@@ -26,6 +26,7 @@
 #include "rules/repetition/common_nodes.h"
 #include "rules/repetition/flattened_rows.h"
 #include "rules/repetition/repetition.h"
+#include "rules/windows/mirrors.h"
 #include "rules/windows/shifts.h"
 #include "rules/windows/windows.h"
 #include "search/base/trace.h"
@@ -227,8 +228,8 @@ Candidate Searcher::carried_out(const Candidate& from, PlanFinder find) {
 /// With plans carried out: many steps that cost more until the last one is taken. One kind may hide
 /// what the other finds, or what the passes find; what computes less is a start of its own.
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
-  static const std::vector<PlanFinder> kLess = {rules::find_demand, rules::find_readings,
-                                                rules::find_repetition,
+  static const std::vector<PlanFinder> kLess = {rules::find_mirrors, rules::find_demand,
+                                                rules::find_readings, rules::find_repetition,
                                                 rules::find_shared_operands};
   static const std::vector<PlanFinder> kOrders[] = {
       {rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,

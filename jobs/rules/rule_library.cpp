@@ -33,6 +33,7 @@
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
 #include "rules/text/reachable_operators.h"
+#include "rules/windows/mirrors.h"
 #include "rules/windows/windows.h"
 
 /// The rules of an installed package. A program that is built with the package compiles
@@ -51,13 +52,14 @@ using rules::WrittenRule;
 constexpr std::string_view kBaseline = "baseline";
 /// Of the names of rules that are made for a graph.
 constexpr std::string_view kMadePrefixes[] = {
-    rules::kBatchingPrefix,  rules::kBlocksPrefix,      rules::kChosenPrefix,
-    rules::kCommonPrefix,    rules::kContractionPrefix, rules::kDemandPrefix,
-    rules::kFactorPrefix,    rules::kFactoredPrefix,    rules::kFlatBatchPrefix,
-    rules::kLinearMapPrefix, rules::kMovesPrefix,       rules::kNamedPrefix,
-    rules::kOffsetPrefix,    rules::kReducedPrefix,     rules::kRepetitionPrefix,
-    rules::kRowsPrefix,      rules::kScaledPrefix,      rules::kSeparationPrefix,
-    rules::kSharedPrefix,    rules::kStridedPrefix,     rules::kWindowPrefix};
+    rules::kBatchingPrefix,   rules::kBlocksPrefix,      rules::kChosenPrefix,
+    rules::kCommonPrefix,     rules::kContractionPrefix, rules::kDemandPrefix,
+    rules::kFactorPrefix,     rules::kFactoredPrefix,    rules::kFlatBatchPrefix,
+    rules::kLinearMapPrefix,  rules::kMirrorPrefix,      rules::kMovesPrefix,
+    rules::kNamedPrefix,      rules::kOffsetPrefix,      rules::kReducedPrefix,
+    rules::kRepetitionPrefix, rules::kRowsPrefix,        rules::kScaledPrefix,
+    rules::kSeparationPrefix, rules::kSharedPrefix,      rules::kStridedPrefix,
+    rules::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {

@@ -1,0 +1,418 @@
+#include "rules/windows/mirrors.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ops/definition/by_role.h"
+#include "ops/definition/op_definition.h"
+#include "ops/definition/registry.h"
+#include "rules/linear_maps/linearity.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::AttributeRole;
+using core::Dims;
+using core::Graph;
+using core::Movement;
+using core::Node;
+using core::NodeId;
+using core::OperandRole;
+
+constexpr std::size_t kFirstPlace = 2, kMostPlaceDims = 3, kMostMirrorPlans = 50;
+
+constexpr std::string_view kMirrorDescription =
+    "What is done to a mirror image is the mirror image of what is done with a mirrored kernel.";
+
+/// A symmetry of the places of an image: the two dimensions of them are exchanged, and then some of
+/// them are mirrored.
+struct Symmetry {
+  bool exchanges = false;
+  std::vector<bool> mirrors;  ///< By dimension of the places.
+
+  bool is_none() const { return !exchanges && std::ranges::find(mirrors, true) == mirrors.end(); }
+  bool operator==(const Symmetry&) const = default;
+
+  void exchange() {
+    exchanges = !exchanges;
+    std::vector<bool>::swap(mirrors[0], mirrors[1]);
+  }
+  /// This one, and then the other one.
+  Symmetry then(const Symmetry& next) const {
+    Symmetry both = *this;
+    if (next.exchanges) both.exchange();
+    for (std::size_t d = 0; d < mirrors.size(); ++d)
+      both.mirrors[d] = both.mirrors[d] != next.mirrors[d];
+    return both;
+  }
+  /// Entries of an attribute by dimension of the places, as they are before the symmetry.
+  void undo(std::span<core::Polynomial> entries) const {
+    if (exchanges) std::swap(entries[0], entries[1]);
+  }
+};
+
+class MirrorPlanner {
+ public:
+  explicit MirrorPlanner(const Graph& graph) : graph_(graph) {}
+
+  std::vector<RewritePlan> run() {
+    std::vector<NodeId> all;
+    for (const NodeId id : graph_.order())
+      if (!graph_.is_constant_expression(id) && symmetry_of(graph_.node(id))) all.push_back(id);
+    if (all.empty()) return {};
+    for (const NodeId id : all) plan({id});
+    if (all.size() > 1) plan({all.begin(), all.end()});
+    return std::move(found_);
+  }
+
+ private:
+  /// What makes the tensor of the image of which it is a mirror image.
+  struct Image {
+    Symmetry symmetry;
+    bool is_moved = false;  ///< It is computed as mirrored() says; else by the node of the graph.
+  };
+
+  // --- Plans ---
+
+  void plan(const std::set<NodeId>& begins) {
+    if (found_.size() >= kMostMirrorPlans) return;
+    images_.clear();
+    steps_.clear();
+    bool ends = false;
+    for (const NodeId id : graph_.order()) {
+      const Node& node = graph_.node(id);
+      if (node.op->is_opaque() || node.outputs.size() != 1 || !are_known(node)) continue;
+      const bool moves = std::ranges::any_of(
+          node.inputs, [&](TensorId input) { return input.valid() && images_.contains(input); });
+      if (moves)
+        ends |= move(node);
+      else if (begins.contains(id))
+        images_.emplace(node.outputs[0], Image{*symmetry_of(node), false});
+    }
+    if (ends) found_.push_back({std::move(steps_)});
+  }
+
+  bool are_known(const Node& node) const {
+    const auto is_known = [&](TensorId id) {
+      const core::TensorType& type = graph_.tensor(id).type;
+      return !id.valid() || (type.shape_known && core::concrete(type.shape));
+    };
+    return std::ranges::all_of(node.inputs, is_known) && is_known(node.outputs[0]);
+  }
+
+  /// Whether the mirror is gone.
+  bool move(const Node& node) {
+    const TensorId result = node.outputs[0];
+    if (const auto next = symmetry_of(node)) {
+      const Symmetry before = images_.at(node.inputs[0]).symmetry, both = before.then(*next);
+      const bool is_in_form =
+          !next->exchanges && before == Symmetry{true, std::vector<bool>(before.mirrors.size())};
+      if (!is_in_form) add_step(node, both);
+      if (!both.is_none()) images_.emplace(result, Image{both, true});
+      return both.is_none();
+    }
+    const std::optional<Symmetry> symmetry = of_operands(node);
+    if (!symmetry) return false;
+    if (is_sum_over_places(node)) {
+      add_step(node, {});
+      return true;
+    }
+    if (!slides(node, *symmetry) && !goes_by_place(node)) return false;
+    add_step(node, *symmetry);
+    images_.emplace(result, Image{*symmetry, true});
+    return false;
+  }
+
+  /// That of all images among the operands.
+  std::optional<Symmetry> of_operands(const Node& node) const {
+    std::optional<Symmetry> all;
+    for (const TensorId input : node.inputs) {
+      const auto image = images_.find(input);
+      if (image == images_.end()) continue;
+      if (all && !(*all == image->second.symmetry)) return std::nullopt;
+      all = image->second.symmetry;
+    }
+    return all;
+  }
+
+  // --- Operators ---
+
+  const core::Shape& shape(TensorId id) const { return graph_.tensor(id).type.shape; }
+  /// Precondition: they are known.
+  Dims dims(TensorId id) const { return *core::concrete(shape(id)); }
+  static std::size_t places(const core::Shape& shape) { return shape.size() - kFirstPlace; }
+
+  /// What the node does to an image, if it does nothing else.
+  std::optional<Symmetry> symmetry_of(const Node& node) const {
+    if (node.inputs.empty() || node.op->is_opaque() || !are_known(node)) return std::nullopt;
+    const core::Shape& image = shape(node.inputs[0]);
+    if (image.size() <= kFirstPlace || image.size() > kFirstPlace + kMostPlaceDims)
+      return std::nullopt;
+    Symmetry symmetry{false, std::vector<bool>(places(image))};
+    if (node.op->movement == Movement::kPermute) {
+      const Dims order = ops::ints_by_role(node, AttributeRole::kPermutation);
+      symmetry.exchanges = order == Dims{0, 1, 3, 2};
+    } else if (node.op->movement == Movement::kCut && node.inputs.size() == 1) {
+      const Dims axes = ops::ints_by_role(node, AttributeRole::kAxes),
+                 steps = ops::ints_by_role(node, AttributeRole::kStep);
+      if (shape(node.outputs[0]) != image) return std::nullopt;
+      for (std::size_t k = 0; k < axes.size(); ++k) {
+        const auto axis = static_cast<std::size_t>(axes[k]);
+        if (steps[k] != -1 || axis < kFirstPlace) return std::nullopt;
+        symmetry.mirrors[axis - kFirstPlace] = true;
+      }
+    }
+    return symmetry.is_none() ? std::nullopt : std::optional(symmetry);
+  }
+
+  /// Whether it is a window that sees the mirror image where it saw the image.
+  bool slides(const Node& node, const Symmetry& symmetry) const {
+    using enum AttributeRole;
+    const bool is_convolution = ops::is_convolution(node);
+    if (!images_.contains(node.inputs[0]) || node.op->find_role(kStride) == nullptr) return false;
+    for (std::size_t k = 1; k < node.inputs.size(); ++k) {
+      if (!node.inputs[k].valid()) continue;
+      if (!is_convolution || !graph_.is_constant_expression(node.inputs[k])) return false;
+    }
+    for (const core::AttributeSchema& schema : node.op->attributes) {
+      const auto role = schema.role;
+      if (role != kStride && role != kPad && role != kDilation && role != kWindow &&
+          role != kGroup && role != kCountsPad)
+        return false;
+    }
+    const Dims image = dims(node.inputs[0]), strides = ops::ints_by_role(node, kStride),
+               dilations = ops::ints_by_role(node, kDilation), pads = ops::ints_by_role(node, kPad),
+               window = is_convolution ? dims(node.inputs[1]) : ops::ints_by_role(node, kWindow);
+    const std::size_t count = strides.size();
+    if (count + kFirstPlace != image.size()) return false;
+    for (std::size_t d = 0; d < count; ++d) {
+      if (!symmetry.mirrors[d]) continue;
+      const std::int64_t length = window[is_convolution ? d + kFirstPlace : d];
+      const std::int64_t left =
+          image[d + kFirstPlace] + pads[d] + pads[count + d] - dilations[d] * (length - 1) - 1;
+      if (left % strides[d] != 0) return false;
+    }
+    return true;
+  }
+
+  /// Whether it does the same at each place, and has places where they were.
+  bool goes_by_place(const Node& node) const {
+    const std::size_t rank = shape(node.outputs[0]).size();
+    for (std::size_t axis = kFirstPlace; axis < rank; ++axis) {
+      std::vector<std::optional<std::size_t>> axes(node.inputs.size());
+      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+        if (!node.inputs[k].valid() || !images_.contains(node.inputs[k])) continue;
+        if (shape(node.inputs[k]).size() != rank) return false;
+        axes[k] = axis;
+      }
+      const auto kept = kept_axis(graph_, node, axes);
+      if (!kept || kept->front() != axis) return false;
+    }
+    return true;
+  }
+
+  bool is_sum_over_places(const Node& node) const {
+    const ops::OpDefinition* const op = ops::definition_of(node);
+    if (op == nullptr || op->op_class != ops::OpClass::kReduction ||
+        op->find_role(AttributeRole::kAxes) == nullptr)
+      return false;
+    const Dims axes = ops::ints_by_role(node, AttributeRole::kAxes);
+    for (std::size_t axis = kFirstPlace; axis < shape(node.inputs[0]).size(); ++axis)
+      if (std::ranges::find(axes, static_cast<std::int64_t>(axis)) == axes.end()) return false;
+    return true;
+  }
+
+  // --- Rules ---
+
+  void add_step(const Node& node, const Symmetry& after) {
+    std::vector<std::string> texts;
+    for (const bool any_sizes : {true, false}) texts.push_back(text(node, after, any_sizes));
+    if (texts[0] == texts[1]) texts.pop_back();
+    steps_.push_back({.results = {node.outputs[0]},
+                      .texts = std::move(texts),
+                      .description = kMirrorDescription,
+                      .floats = FloatBehavior::kReassociates});
+  }
+
+  /// A size as the rule says it.
+  static std::string size(std::int64_t n, bool any_sizes) {
+    return any_sizes && n > 1 ? fmt::format("d{}", n) : std::to_string(n);
+  }
+  static std::string list(const std::vector<std::string>& texts) {
+    return fmt::format("{}", fmt::join(texts, ", "));
+  }
+  std::string declared(TensorId id, bool any_sizes, bool is_kernel) const {
+    std::vector<std::string> sizes;
+    for (const std::int64_t n : dims(id))
+      sizes.push_back(size(n, any_sizes && (!is_kernel || sizes.size() < kFirstPlace)));
+    return fmt::format("[{}]", list(sizes));
+  }
+  /// Before the mirror: sizes of the image itself.
+  Dims unmirrored(TensorId id, const Symmetry& symmetry) const {
+    Dims sizes = dims(id);
+    if (symmetry.exchanges) std::swap(sizes[kFirstPlace], sizes[kFirstPlace + 1]);
+    return sizes;
+  }
+
+  /// Lines that compute the mirror image of a tensor; `sizes` as they are after it, by dimension of
+  /// the places.
+  static std::string mirrored(const std::string& from, const std::string& to,
+                              const Symmetry& symmetry, const std::vector<std::string>& sizes) {
+    std::vector<std::string> axes, lengths, starts, steps;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      if (!symmetry.mirrors[d]) continue;
+      axes.push_back(std::to_string(d + kFirstPlace));
+      lengths.push_back(sizes[d]);
+      starts.push_back(sizes[d] + " - 1");
+      steps.emplace_back("-1");
+    }
+    const bool both = symmetry.exchanges && !axes.empty();
+    std::string lines;
+    if (symmetry.exchanges)
+      lines +=
+          fmt::format("    {} = transpose({}; perm=[0, 1, 3, 2])\n", both ? to + "t" : to, from);
+    if (!axes.empty())
+      lines +=
+          fmt::format("    {} = slice({}; axes=[{}], sizes=[{}], starts=[{}], steps=[{}])\n", to,
+                      both ? to + "t" : from, list(axes), list(lengths), list(starts), list(steps));
+    return lines;
+  }
+  std::vector<std::string> place_sizes(TensorId id, bool any_sizes) const {
+    std::vector<std::string> sizes;
+    for (const std::int64_t n : dims(id)) sizes.push_back(size(n, any_sizes));
+    sizes.erase(sizes.begin(), sizes.begin() + kFirstPlace);
+    return sizes;
+  }
+
+  std::string text(const Node& node, const Symmetry& after, bool any_sizes) const {
+    // Other sizes behind a window are sums, of which a rule would have to say which ones.
+    const bool is_window = node.op->find_role(AttributeRole::kStride) != nullptr;
+    const bool are_open = any_sizes && (!is_window || place_sizes(node.inputs[0], false) ==
+                                                          place_sizes(node.outputs[0], false));
+    std::string head, source, target;
+    std::vector<std::string> read, instead;
+    std::set<std::string> declared_names;
+    const bool is_mirror = symmetry_of(node).has_value();
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const TensorId id = node.inputs[k];
+      if (!id.valid()) {
+        read.emplace_back("_");
+        instead.emplace_back("_");
+        continue;
+      }
+      const std::string name = fmt::format("t{}", id.value);
+      const auto image = images_.find(id);
+      const bool is_image = image != images_.end();
+      read.push_back(is_image ? name + "m" : name);
+      instead.push_back(name);
+      const bool is_kernel = node.op->operand_role(k) == OperandRole::kKernel;
+      if (is_kernel) {
+        const Symmetry& symmetry = images_.at(node.inputs[0]).symmetry;
+        instead.back() = name + "m";
+        target += unmirrored_kernel(id, name, symmetry);
+      }
+      if (!declared_names.insert(name).second) continue;
+      if (!is_image) {
+        head += fmt::format("  {}: {}\n", name, declared(id, are_open, is_kernel));
+        continue;
+      }
+      std::vector<std::string> sizes;
+      for (const std::int64_t n : unmirrored(id, image->second.symmetry))
+        sizes.push_back(size(n, are_open));
+      head += fmt::format("  {}: [{}]\n", name, list(sizes));
+      source += image_lines(id, name, are_open);
+    }
+    source += fmt::format("    y = {}\n", call(node, read, {}));
+    if (is_mirror) {
+      target += after.is_none()
+                    ? fmt::format("    y = {}\n", instead[0])
+                    : mirrored(instead[0], "y", after, place_sizes(node.outputs[0], are_open));
+    } else if (after.is_none()) {
+      target += fmt::format("    y = {}\n", call(node, instead, {}));
+    } else {
+      target += fmt::format("    z = {}\n", call(node, instead, after));
+      target += mirrored("z", "y", after, place_sizes(node.outputs[0], are_open));
+    }
+    return fmt::format("rule {}{}\n{}  placed\n  source\n{}  target\n{}", kMirrorPrefix,
+                       node.op->name, head, source, target);
+  }
+
+  /// How the graph, or a step, computes the mirror image.
+  std::string image_lines(TensorId id, const std::string& name, bool are_open) const {
+    const Image& image = images_.at(id);
+    if (image.is_moved)
+      return mirrored(name, name + "m", image.symmetry, place_sizes(id, are_open));
+    const Node& node = graph_.node(graph_.tensor(id).producer);
+    if (node.op->movement == Movement::kPermute)
+      return fmt::format("    {}m = transpose({}; perm=[0, 1, 3, 2])\n", name, name);
+    return mirrored(name, name + "m", image.symmetry, place_sizes(id, are_open));
+  }
+
+  /// The kernel for the image itself, `NAMEm`.
+  std::string unmirrored_kernel(TensorId id, const std::string& name,
+                                const Symmetry& symmetry) const {
+    Symmetry flips = symmetry;
+    flips.exchanges = false;
+    std::string from = name, lines;
+    if (!flips.is_none()) {
+      const std::string to = symmetry.exchanges ? name + "f" : name + "m";
+      lines += mirrored(from, to, flips, place_sizes(id, false));
+      from = to;
+    }
+    if (symmetry.exchanges)
+      lines += fmt::format("    {}m = transpose({}; perm=[0, 1, 3, 2])\n", name, from);
+    return lines;
+  }
+
+  /// The node's call, for the image instead of a mirror image.
+  std::string call(const Node& node, std::vector<std::string> operands,
+                   const Symmetry& symmetry) const {
+    while (!operands.empty() && operands.back() == "_") operands.pop_back();
+    std::vector<std::string> attributes;
+    for (const core::AttributeSchema& schema : node.op->attributes) {
+      const core::AttributeValue* const value = node.attributes.find(schema.name);
+      if (value == nullptr) continue;
+      core::AttributeValue moved = *value;
+      if (auto* const sizes = std::get_if<std::vector<core::Polynomial>>(&moved))
+        move_entries(schema.role, symmetry, *sizes);
+      attributes.push_back(
+          fmt::format("{}={}", schema.name, core::to_string(moved, graph_.symbols())));
+    }
+    return fmt::format("{}({}{}{})", node.op->name, list(operands), attributes.empty() ? "" : "; ",
+                       list(attributes));
+  }
+
+  static void move_entries(AttributeRole role, const Symmetry& symmetry,
+                           std::vector<core::Polynomial>& entries) {
+    const std::size_t count = symmetry.mirrors.size();
+    if (count == 0) return;
+    if (role == AttributeRole::kPad && entries.size() == 2 * count) {
+      for (std::size_t d = 0; d < count; ++d)
+        if (symmetry.mirrors[d]) std::swap(entries[d], entries[count + d]);
+      symmetry.undo(std::span(entries).first(count));
+      symmetry.undo(std::span(entries).last(count));
+    }
+    const bool is_by_place = role == AttributeRole::kStride || role == AttributeRole::kDilation ||
+                             role == AttributeRole::kWindow;
+    if (is_by_place && entries.size() == count) symmetry.undo(entries);
+  }
+
+  const Graph& graph_;
+  std::vector<RewritePlan> found_;
+  // Of the plan that is being made:
+  std::map<TensorId, Image> images_;
+  std::vector<PlanStep> steps_;
+};
+
+}  // namespace
+
+std::vector<RewritePlan> find_mirrors(const Graph& graph) { return MirrorPlanner(graph).run(); }
+
+}  // namespace soapstone::rules
