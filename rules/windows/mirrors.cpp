@@ -184,7 +184,7 @@ class MirrorPlanner {
     for (const core::AttributeSchema& schema : node.op->attributes) {
       const auto role = schema.role;
       if (role != kStride && role != kPad && role != kDilation && role != kWindow &&
-          role != kGroup && role != kCountsPad)
+          role != kGroup && role != kCountsPad && role != kFlag)
         return false;
     }
     const Dims image = dims(node.inputs[0]), strides = ops::ints_by_role(node, kStride),
