@@ -8,6 +8,7 @@
 #include "rules/batching/towers.h"
 #include "rules/blocks/blocks.h"
 #include "rules/blocks/passing_parts.h"
+#include "rules/blocks/rows_of_cuts.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factored_sums.h"
 #include "rules/contractions/factors.h"
@@ -229,9 +230,9 @@ Candidate Searcher::carried_out(const Candidate& from, PlanFinder find) {
 /// With plans carried out: many steps that cost more until the last one is taken. One kind may hide
 /// what the other finds, or what the passes find; what computes less is a start of its own.
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
-  static const std::vector<PlanFinder> kLess = {rules::find_mirrors, rules::find_demand,
-                                                rules::find_readings, rules::find_repetition,
-                                                rules::find_shared_operands};
+  static const std::vector<PlanFinder> kLess = {
+      rules::find_mirrors,  rules::find_rows_of_cuts, rules::find_demand,
+      rules::find_readings, rules::find_repetition,   rules::find_shared_operands};
   static const std::vector<PlanFinder> kOrders[] = {
       {rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
        rules::find_strided_products, rules::find_steps_of_products},

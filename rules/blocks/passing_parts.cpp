@@ -16,6 +16,7 @@
 #include "ops/evaluation/evaluate.h"
 #include "rules/blocks/blocks.h"
 #include "rules/blocks/size_texts.h"
+#include "rules/blocks/source_text.h"
 #include "rules/linear_maps/linearity.h"
 
 namespace soapstone::rules {
@@ -100,7 +101,8 @@ class PassingJoin {
     if (!find_split()) return std::nullopt;
     const auto whole = filled(operands_.tensors[computed_], {Fill::Kind::kParts});
     if (!whole || rule_.source.empty()) return std::nullopt;
-    rule_.target.back().replace(4, whole->size(), "y");  // the last line computes it
+    rule_.target.back().replace(4, whole->size(),
+                                name(join_.outputs[0]));  // the last line computes it
     return written();
   }
 
@@ -151,7 +153,7 @@ class PassingJoin {
     return its[axis] == width ? std::optional(axis) : std::nullopt;
   }
 
-  static std::string name(TensorId id) { return fmt::format("t{}", id.value); }
+  static std::string name(TensorId id) { return SourceText::name(id); }
   std::string fresh() { return fmt::format("n{}", ++fresh_); }
   std::string add_line(const std::string& call) {
     const std::string result = fresh();
@@ -265,7 +267,7 @@ class PassingJoin {
       if (!operand) return std::nullopt;
       operands.push_back(*operand);
     }
-    return add_line(call(node, operands));
+    return add_line(call_of_node(graph_, node, operands));
   }
 
   /// Parts of zeros between those that are joined.
@@ -317,7 +319,7 @@ class PassingJoin {
       if (k == offsets) operand = padded(operand, 1, 0, number);
       operands.push_back(std::move(operand));
     }
-    return add_line(call(node, operands));
+    return add_line(call_of_node(graph_, node, operands));
   }
 
   /// The axis of constant weights along which each place makes one place of the result's axis.
@@ -336,43 +338,13 @@ class PassingJoin {
     return std::nullopt;
   }
 
-  std::string call(const Node& node, const Texts& operands) const {
-    Texts attributes;
-    for (const core::AttributeSchema& schema : node.op->attributes)
-      if (const core::AttributeValue* const value = node.attributes.find(schema.name))
-        attributes.push_back(
-            fmt::format("{}={}", schema.name, core::to_string(*value, graph_.symbols())));
-    return fmt::format("{}({}{}{})", node.op->name, SizeTexts::list(operands),
-                       attributes.empty() ? "" : "; ", SizeTexts::list(attributes));
-  }
-
   std::string written() const {
-    std::set<TensorId> computed(split_->outputs.begin(), split_->outputs.end()), read;
-    std::string source = fmt::format(
-        "    {} = split({}; axis={}, sizes=[{}])\n", names(split_->outputs), whole(), axis_,
-        SizeTexts::list(sizes_.along({{split_->outputs.begin(), split_->outputs.end()}, axis_})));
-    for (const NodeId id : graph_.order()) {
-      if (!rule_.source.contains(id)) continue;
-      const Node& node = graph_.node(id);
-      Texts operands;
-      for (const TensorId input : node.inputs) operands.push_back(name(input));
-      source += fmt::format("    {} = {}\n", name(node.outputs[0]), call(node, operands));
-      read.insert(node.inputs.begin(), node.inputs.end());
-      computed.insert(node.outputs[0]);
-    }
-    source += fmt::format("    y = concat({}; axis={})\n", names(operands_.tensors), axis_);
-    std::string head = fmt::format("  {}: {}\n", whole(), sizes_.declared_whole(operands_));
-    for (const TensorId id : read)
-      if (!computed.contains(id) && id != split_->inputs[0])
-        head += fmt::format("  {}: {}\n", name(id), sizes_.declared(id, sizes_.shape(id)));
+    SourceText source(graph_, sizes_);
+    for (const NodeId id : rule_.source) source.add(id);
+    source.add(graph_.tensor(split_->outputs[0]).producer);
+    source.add(graph_.tensor(join_.outputs[0]).producer);
     return fmt::format("rule {}{}\n{}  placed\n  source\n{}  target\n{}", kBlocksPrefix,
-                       join_.op->name, head, source, fmt::join(rule_.target, ""));
-  }
-  template <class Tensors>
-  static std::string names(const Tensors& tensors) {
-    Texts all;
-    for (const TensorId id : tensors) all.push_back(name(id));
-    return SizeTexts::list(all);
+                       join_.op->name, source.head(), source.lines(), fmt::join(rule_.target, ""));
   }
 
   const Graph& graph_;

@@ -1,0 +1,17 @@
+// Joins of what is computed from pieces of a tensor, element by element, each in the same way:
+// polynomial features, products or differences of pairs of features. The pieces side by side are a
+// product with a matrix of zeros and ones.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/rule/plan.h"
+
+namespace soapstone::rules {
+
+/// A plan of one step for each join along the last axis that has two such operands or more, one
+/// behind another. The names of its rules begin with kBlocksPrefix.
+std::vector<RewritePlan> find_rows_of_cuts(const core::Graph& graph);
+
+}  // namespace soapstone::rules
