@@ -17,6 +17,7 @@
 #include "rules/contractions/shared_operands.h"
 #include "rules/demand/demand.h"
 #include "rules/demand/readings.h"
+#include "rules/demand/restored_cuts.h"
 #include "rules/demand/separation.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/functions_before_reshapes.h"
@@ -267,6 +268,7 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       carried_out(carried_out(rows, rules::find_repetition), rules::find_shared_operands),
       carried_out(once, rules::find_flat_batches),
       carried_out(once, rules::find_shifted_joins),
+      carried_out(once, rules::find_restored_cuts),
       carried_out(carried_out(carried_out(once, rules::find_offsets), rules::find_rows_of_products),
                   rules::find_joined_reshapes)};
   std::set<std::uint64_t> begun, seen{once.graph.hash()};
