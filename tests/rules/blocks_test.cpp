@@ -43,11 +43,35 @@ INSTANTIATE_TEST_SUITE_P(All, BlockRules, testing::ValuesIn(kBlockGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
 TEST(Blocks, ThatAreSummedOverMayRoundInAnotherWay) {
-  for (const RewritePlan& plan : find_blocks(graph_of(block_graph(kBlockGraphs[1])))) {
-    ASSERT_EQ(plan.steps.size(), 3U);
-    EXPECT_EQ(plan.steps[0].floats, FloatBehavior::kExact);
-    EXPECT_EQ(plan.steps[2].floats, FloatBehavior::kReassociates);
-  }
+  const auto plans = find_blocks(graph_of(block_graph(kBlockGraphs[1])));
+  ASSERT_EQ(plans[0].steps.size(), 3U);
+  EXPECT_EQ(plans[0].steps[0].floats, FloatBehavior::kExact);
+  EXPECT_EQ(plans[0].steps[2].floats, FloatBehavior::kReassociates);
+}
+
+TEST(Blocks, StayWholeWhereUnlikeProductsReadThem) {
+  const auto plans = find_blocks(graph_of(R"(graph heads
+  x: f32[6, 4]
+  w1 = full(; shape=[4, 3], value=0.5)
+  w2 = full(; shape=[4, 2], value=0.25)
+  v1 = full(; shape=[3, 5], value=0.5)
+  v2 = full(; shape=[2, 1], value=0.25)
+  p1 = matmul(x, w1)
+  p2 = matmul(x, w2)
+  r1 = relu(p1)
+  r2 = relu(p2)
+  m1 = matmul(r1, v1)
+  m2 = matmul(r2, v2)
+  y1 = tanh(m1)
+  y2 = exp(m2)
+  return y1, y2
+)"));
+  // Products side by side, and products that read all of what they read a part of.
+  ASSERT_EQ(plans.size(), 2U);
+  EXPECT_EQ(steps_of(plans[0]), "matmul relu matmul");
+  EXPECT_EQ(steps_of(plans[1]), "matmul relu matmul matmul");
+  EXPECT_EQ(steps_without_rules(plans), 0U);
+  expect_rules_hold(made_rules(plans), 5);
 }
 
 TEST(Blocks, DoTheSame) {

@@ -1,0 +1,52 @@
+// Finders of single plans: what they find, that their rules hold, and where there is nothing.
+#include "tests/rules/planned_graphs.h"
+
+#include "tests/rules/holds.h"
+#include "tests/rules/rules_fixture.h"
+#include "tests/support/made_rules.h"
+
+namespace soapstone::rules {
+namespace {
+
+/// The operators of a plan's steps.
+std::string steps_of(const RewritePlan& plan) {
+  std::string steps;
+  for (const PlanStep& step : plan.steps) {
+    std::string name = rule_name(step.texts[0]);
+    name.resize(name.find('['));
+    steps += (steps.empty() ? "" : " ") + name.substr(name.find("_of_") + 4);
+  }
+  return steps;
+}
+
+class PlannedRules : public testing::TestWithParam<PlannedGraph> {};
+
+TEST_P(PlannedRules, AreMadeAndHold) {
+  const auto plans = GetParam().find(graph_of(planned_graph(GetParam())));
+  ASSERT_EQ(plans.empty(), GetParam().steps.empty());
+  if (plans.empty()) return;
+  EXPECT_EQ(steps_of(plans[0]), GetParam().steps);
+  EXPECT_EQ(steps_without_rules(plans), 0U);
+  expect_rules_hold(made_rules(plans), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlannedRules, testing::ValuesIn(kPlannedGraphs),
+                         [](const auto& graph) { return std::string(graph.param.name); });
+
+TEST(Mirrors, OfAllTensorsAreOnePlanToo) {
+  // Each alone meets the other one in the sum.
+  const auto plans = find_mirrors(graph_of(R"(graph two
+  x: f32[1, 2, 4, 4]
+  z: f32[1, 2, 4, 4]
+  a = slice(x; axes=[3], sizes=[4], starts=[3], steps=[-1])
+  b = slice(z; axes=[3], sizes=[4], starts=[3], steps=[-1])
+  s = add(a, b)
+  y = slice(s; axes=[3], sizes=[4], starts=[3], steps=[-1])
+  return y
+)"));
+  ASSERT_EQ(plans.size(), 1U);
+  EXPECT_EQ(steps_of(plans[0]), "add slice");
+}
+
+}  // namespace
+}  // namespace soapstone::rules
