@@ -12,6 +12,7 @@
 #include "ops/definition/by_role.h"
 #include "ops/definition/op_definition.h"
 #include "ops/parts/einsum_equation.h"
+#include "rules/rule/source_text.h"
 
 namespace soapstone::rules {
 namespace {
@@ -21,7 +22,6 @@ using core::AttributeValue;
 using core::Movement;
 using core::Polynomial;
 using ops::OpClass;
-using Texts = std::vector<std::string>;
 
 class LiftedOperator {
  public:

@@ -15,9 +15,8 @@
 #include "ops/definition/registry.h"
 #include "ops/evaluation/evaluate.h"
 #include "rules/blocks/blocks.h"
-#include "rules/blocks/size_texts.h"
-#include "rules/blocks/source_text.h"
 #include "rules/linear_maps/linearity.h"
+#include "rules/rule/source_text.h"
 
 namespace soapstone::rules {
 namespace {
@@ -28,7 +27,6 @@ using core::Node;
 using core::NodeId;
 using core::OperandRole;
 using core::TensorId;
-using Texts = SizeTexts::Texts;
 
 constexpr std::size_t kMostNodesOfPart = 24, kMostFilled = 3;
 
@@ -211,7 +209,7 @@ class PassingJoin {
     pads[axis] = SizeTexts::sum(before);
     pads[rank + axis] = SizeTexts::sum(after);
     const std::string value = number == 0 ? "" : fmt::format(", value={}", number);
-    return add_line(fmt::format("pad({}; pads=[{}]{})", what, SizeTexts::list(pads), value));
+    return add_line(fmt::format("pad({}; pads=[{}]{})", what, list_of(pads), value));
   }
 
   std::optional<std::string> filled_constant(TensorId id, double number) {
@@ -226,8 +224,8 @@ class PassingJoin {
       wide[own - shape(id).size() + d] = sizes_.size(id, d);
     const std::size_t axis = own + axis_ - rank();
     wide[axis] = sizes_.size(operands_.tensors[computed_], axis_);
-    return padded(add_line(fmt::format("expand({}; shape=[{}])", name(id), SizeTexts::list(wide))),
-                  own, axis, number);
+    return padded(add_line(fmt::format("expand({}; shape=[{}])", name(id), list_of(wide))), own,
+                  axis, number);
   }
 
   std::optional<std::string> filled_elementwise(const Node& node, const Fill& fill) {
@@ -267,7 +265,7 @@ class PassingJoin {
       if (!operand) return std::nullopt;
       operands.push_back(*operand);
     }
-    return add_line(call_of_node(graph_, node, operands));
+    return add_line(call_of(graph_, node, operands));
   }
 
   /// Parts of zeros between those that are joined.
@@ -280,8 +278,8 @@ class PassingJoin {
     if (takes_parts) {
       for (std::size_t k = 0; k < operands_.tensors.size(); ++k) passing.push_back(fresh());
       rule_.target.push_back(fmt::format("    {} = split({}; axis={}, sizes=[{}])\n",
-                                         SizeTexts::list(passing), whole(), axis_,
-                                         SizeTexts::list(sizes_.along(operands_))));
+                                         list_of(passing), whole(), axis_,
+                                         list_of(sizes_.along(operands_.tensors, axis_))));
     }
     for (std::size_t k = 0; k < operands_.tensors.size(); ++k) {
       if (k == computed_) {
@@ -291,11 +289,11 @@ class PassingJoin {
       } else {
         Texts sizes = sizes_.shape(result);
         sizes[*axis_of(result)] = sizes_.size(operands_.tensors[k], axis_);
-        parts.push_back(add_line(
-            fmt::format("full(; shape=[{}], value={})", SizeTexts::list(sizes), fill.number)));
+        parts.push_back(
+            add_line(fmt::format("full(; shape=[{}], value={})", list_of(sizes), fill.number)));
       }
     }
-    return add_line(fmt::format("concat({}; axis={})", SizeTexts::list(parts), *axis_of(result)));
+    return add_line(fmt::format("concat({}; axis={})", list_of(parts), *axis_of(result)));
   }
 
   /// Weights of zeros, and offsets of the number.
@@ -319,7 +317,7 @@ class PassingJoin {
       if (k == offsets) operand = padded(operand, 1, 0, number);
       operands.push_back(std::move(operand));
     }
-    return add_line(call_of_node(graph_, node, operands));
+    return add_line(call_of(graph_, node, operands));
   }
 
   /// The axis of constant weights along which each place makes one place of the result's axis.
@@ -343,8 +341,7 @@ class PassingJoin {
     for (const NodeId id : rule_.source) source.add(id);
     source.add(graph_.tensor(split_->outputs[0]).producer);
     source.add(graph_.tensor(join_.outputs[0]).producer);
-    return fmt::format("rule {}{}\n{}  placed\n  source\n{}  target\n{}", kBlocksPrefix,
-                       join_.op->name, source.head(), source.lines(), fmt::join(rule_.target, ""));
+    return rule_for(fmt::format("{}{}", kBlocksPrefix, join_.op->name), source, rule_.target);
   }
 
   const Graph& graph_;

@@ -13,7 +13,7 @@
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "rules/blocks/blocks.h"
-#include "rules/blocks/source_text.h"
+#include "rules/rule/source_text.h"
 
 namespace soapstone::rules {
 namespace {
@@ -23,7 +23,6 @@ using core::Movement;
 using core::Node;
 using core::NodeId;
 using core::TensorId;
-using Texts = SizeTexts::Texts;
 using Tensors = std::vector<TensorId>;
 
 constexpr std::size_t kMostDepth = 4, kMostPieces = 200;
@@ -62,11 +61,10 @@ class RowsOfCuts {
       target_.back().replace(4, parts[0].size(), result);
     else
       target_.push_back(
-          fmt::format("    {} = concat({}; axis={})\n", result, SizeTexts::list(parts), axis));
+          fmt::format("    {} = concat({}; axis={})\n", result, list_of(parts), axis));
     SourceText source(graph_, sizes_);
     for (const NodeId id : source_) source.add(id);
-    return fmt::format("rule {}{}\n{}  placed\n  source\n{}  target\n{}", kBlocksPrefix,
-                       join_.op->name, source.head(), source.lines(), fmt::join(target_, ""));
+    return rule_for(fmt::format("{}{}", kBlocksPrefix, join_.op->name), source, target_);
   }
 
  private:
@@ -119,7 +117,7 @@ class RowsOfCuts {
       operands.push_back(*operand);
     }
     for (const TensorId id : row) source_.insert(graph_.tensor(id).producer);
-    return add_line(call_of_node(graph_, first, operands));
+    return add_line(call_of(graph_, first, operands));
   }
 
   /// Whether the one is as large as the other one but for the last axis, along which it may have
@@ -161,8 +159,7 @@ class RowsOfCuts {
         piece = add_line(fmt::format("expand({}; shape=[{}, {}])", piece, size, width(as[k])));
       pieces.push_back(std::move(piece));
     }
-    const std::string choices =
-        add_line(fmt::format("concat({}; axis=1)", SizeTexts::list(pieces)));
+    const std::string choices = add_line(fmt::format("concat({}; axis=1)", list_of(pieces)));
     return add_line(fmt::format("matmul({}, {})", SourceText::name(whole), choices));
   }
 
@@ -183,7 +180,7 @@ class RowsOfCuts {
     core::Node along = node;
     along.attributes.set(node.op->find_role(core::AttributeRole::kAxes)->name,
                          core::to_shape(core::Dims{1}));
-    return add_line(call_of_node(graph_, along, {unit}));
+    return add_line(call_of(graph_, along, {unit}));
   }
 
   std::string add_line(const std::string& call) {

@@ -9,7 +9,7 @@
 
 #include "ops/definition/by_role.h"
 #include "rules/blocks/blocks.h"
-#include "rules/blocks/size_texts.h"
+#include "rules/rule/source_text.h"
 
 namespace soapstone::rules {
 namespace {
@@ -18,7 +18,6 @@ using core::AttributeRole;
 using core::Graph;
 using core::Node;
 using core::Polynomial;
-using Texts = SizeTexts::Texts;
 using Kind = WideOperand::Kind;
 /// `NAME1, NAME2, …`
 Texts numbered(const std::string& name, std::size_t count) {
@@ -53,8 +52,8 @@ class WideOperator {
       return rule(node_, head_, source_, target_);
     }
     target_ += fmt::format("    y = {}\n", call(node_, wide, true));
-    target_ += fmt::format("    {} = split(y; axis={}, sizes=[{}])\n", SizeTexts::list(results),
-                           results_.axis, SizeTexts::list(sizes_.along(results_)));
+    target_ += fmt::format("    {} = split(y; axis={}, sizes=[{}])\n", list_of(results),
+                           results_.axis, list_of(sizes_.along(results_.tensors, results_.axis)));
     return rule(node_, head_, source_, target_);
   }
 
@@ -74,7 +73,7 @@ class WideOperator {
     }
     if (operand.kind == Kind::kShared) {
       const TensorId id = operand.row.tensors[0];
-      head_ += fmt::format("  {}: {}\n", name, sizes_.declared(id, sizes_.shape(id)));
+      head_ += fmt::format("  {}: {}\n", name, sizes_.declared(id));
       read_by_all([&](std::size_t) { return name; });
       return name;
     }
@@ -83,20 +82,22 @@ class WideOperator {
       return blocks[operand.kind == Kind::kSummed ? operand.blocks[i] : i];
     });
     if (operand.is_whole) {
-      head_ += fmt::format("  {}: {}\n", name, sizes_.declared_whole(operand.row));
-      source_ += fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", SizeTexts::list(blocks),
-                             name, operand.row.axis, SizeTexts::list(sizes_.along(operand.row)));
+      head_ += fmt::format("  {}: {}\n", name,
+                           sizes_.declared_whole(operand.row.tensors, operand.row.axis));
+      source_ += fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", list_of(blocks), name,
+                             operand.row.axis,
+                             list_of(sizes_.along(operand.row.tensors, operand.row.axis)));
       return name;
     }
     Texts parts;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const TensorId id = operand.row.tensors[i];
-      head_ += fmt::format("  {}: {}\n", blocks[i], sizes_.declared(id, sizes_.shape(id)));
+      head_ += fmt::format("  {}: {}\n", blocks[i], sizes_.declared(id));
       parts.push_back(part(operand, blocks[i], i));
     }
     if (parts.size() == 1) return parts[0];
-    target_ += fmt::format("    {} = concat({}; axis={})\n", name, SizeTexts::list(parts),
-                           operand.row.axis);
+    target_ +=
+        fmt::format("    {} = concat({}; axis={})\n", name, list_of(parts), operand.row.axis);
     return name;
   }
 
@@ -107,19 +108,18 @@ class WideOperator {
     if (operand.kind == Kind::kRepeated) {
       Texts repeated = shape;
       repeated[operand.row.axis] = sizes_.size(results_.tensors[i], results_.axis);
-      target_ +=
-          fmt::format("    {} = expand({}; shape=[{}])\n", name, block, SizeTexts::list(repeated));
+      target_ += fmt::format("    {} = expand({}; shape=[{}])\n", name, block, list_of(repeated));
       return name;
     }
     if (operand.kind != Kind::kWeights) return block;
     const WideOperand& data = summed();
-    Texts before = sizes_.along(data.row);
+    Texts before = sizes_.along(data.row.tensors, data.row.axis);
     Texts after(before.begin() + offset(data.blocks[i] + 1), before.end());
     before.resize(data.blocks[i]);
     Texts pads(2 * shape.size(), "0");
     pads[operand.summed_axis] = SizeTexts::sum(before);
     pads[shape.size() + operand.summed_axis] = SizeTexts::sum(after);
-    target_ += fmt::format("    {} = pad({}; pads=[{}])\n", name, block, SizeTexts::list(pads));
+    target_ += fmt::format("    {} = pad({}; pads=[{}])\n", name, block, list_of(pads));
     return name;
   }
   const WideOperand& summed() const {
@@ -136,8 +136,8 @@ class WideOperator {
       if (value != nullptr)
         attributes.push_back(fmt::format("{}={}", schema.name, attribute(schema, *value, of_all)));
     }
-    return fmt::format("{}({}{}{})", node.op->name, SizeTexts::list(operands),
-                       attributes.empty() ? "" : "; ", SizeTexts::list(attributes));
+    return fmt::format("{}({}{}{})", node.op->name, list_of(operands),
+                       attributes.empty() ? "" : "; ", list_of(attributes));
   }
 
   std::string attribute(const core::AttributeSchema& schema, const core::AttributeValue& value,
@@ -145,9 +145,10 @@ class WideOperator {
     if (schema.role == AttributeRole::kShape) {
       Texts shape;
       for (const Polynomial& n : std::get<std::vector<Polynomial>>(value))
-        shape.push_back(sizes_.size(n));
-      if (of_all) shape[results_.axis] = SizeTexts::sum(sizes_.along(results_));
-      return fmt::format("[{}]", SizeTexts::list(shape));
+        shape.push_back(sizes_.size(n.constant()));
+      if (of_all)
+        shape[results_.axis] = SizeTexts::sum(sizes_.along(results_.tensors, results_.axis));
+      return fmt::format("[{}]", list_of(shape));
     }
     if (schema.role == AttributeRole::kGroup && of_all && form_.adds_groups) {
       std::int64_t groups = 0;
@@ -184,8 +185,7 @@ std::string wide_join(const Graph& graph, const Node& join, const std::vector<Ro
     const std::string name = fmt::format("u{}", k);
     wholes.push_back(name);
     if (row == rows.end() || row->first != k) {
-      head += fmt::format("  {}: {}\n", name,
-                          sizes.declared(join.inputs[k], sizes.shape(join.inputs[k])));
+      head += fmt::format("  {}: {}\n", name, sizes.declared(join.inputs[k]));
       parts.push_back(name);
       ++k;
       continue;
@@ -193,16 +193,16 @@ std::string wide_join(const Graph& graph, const Node& join, const std::vector<Ro
     Row blocks{{}, axis};
     for (; k < row->end(); ++k) blocks.tensors.push_back(join.inputs[k]);
     const Texts names = numbered(name + "p", blocks.tensors.size());
-    head += fmt::format("  {}: {}\n", name, sizes.declared_whole(blocks));
-    source += fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", SizeTexts::list(names), name,
-                          axis, SizeTexts::list(sizes.along(blocks)));
+    head += fmt::format("  {}: {}\n", name, sizes.declared_whole(blocks.tensors, blocks.axis));
+    source += fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", list_of(names), name, axis,
+                          list_of(sizes.along(blocks.tensors, blocks.axis)));
     parts.insert(parts.end(), names.begin(), names.end());
     ++row;
   }
-  source += fmt::format("    y = concat({}; axis={})\n", SizeTexts::list(parts), axis);
-  const std::string target = wholes.size() == 1 ? fmt::format("    y = {}\n", wholes[0])
-                                                : fmt::format("    y = concat({}; axis={})\n",
-                                                              SizeTexts::list(wholes), axis);
+  source += fmt::format("    y = concat({}; axis={})\n", list_of(parts), axis);
+  const std::string target =
+      wholes.size() == 1 ? fmt::format("    y = {}\n", wholes[0])
+                         : fmt::format("    y = concat({}; axis={})\n", list_of(wholes), axis);
   return rule(join, head, source, target);
 }
 

@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 
 #include "ops/definition/by_role.h"
-#include "rules/blocks/source_text.h"
 #include "rules/demand/demand.h"
 #include "rules/demand/partial_operator.h"
 #include "rules/linear_maps/linearity.h"
 #include "rules/moves/contraction_labels.h"
+#include "rules/rule/source_text.h"
 
 namespace soapstone::rules {
 namespace {
@@ -22,7 +22,6 @@ using core::Dims;
 using core::Graph;
 using core::Movement;
 using core::Node;
-using Texts = SizeTexts::Texts;
 
 /// Between the frame and the product.
 constexpr std::size_t kMostBetween = 4;
@@ -42,9 +41,9 @@ class CutRestorer {
       operands.push_back(whole ? SourceText::name(*whole) : framed(id));
     }
     if (restored != 1) return std::nullopt;
-    std::string result = add_line(call_of_node(graph_, product, operands));
+    std::string result = add_line(call_of(graph_, product, operands));
     for (auto id = between_.rbegin(); id != between_.rend(); ++id)
-      result = add_line(call_of_node(graph_, graph_.node(*id), {result}));
+      result = add_line(call_of(graph_, graph_.node(*id), {result}));
     const SizeTexts sizes(graph_, false);
     SourceText source(graph_, sizes);
     for (const NodeId id : between_) source.add(id);
@@ -52,8 +51,7 @@ class CutRestorer {
     source.add(product_);
     source.add(frame_);
     lines_.back().replace(4, result.size(), SourceText::name(frame().outputs[0]));
-    return fmt::format("rule {}{}\n{}  placed\n  source\n{}  target\n{}", kDemandPrefix,
-                       frame().op->name, source.head(), source.lines(), fmt::join(lines_, ""));
+    return rule_for(fmt::format("{}{}", kDemandPrefix, frame().op->name), source, lines_);
   }
 
  private:
@@ -133,7 +131,7 @@ class CutRestorer {
 
   std::string framed(TensorId factor) {
     const Node there = ops::with_ints(frame(), AttributeRole::kBorder, around_);
-    return add_line(call_of_node(graph_, there, {SourceText::name(factor)}));
+    return add_line(call_of(graph_, there, {SourceText::name(factor)}));
   }
 
   std::string add_line(const std::string& call) {

@@ -62,7 +62,6 @@ View from_factors(const View& view) {
 }
 
 std::string list_of(const Sizes& sizes) { return fmt::format("{}", fmt::join(sizes, ", ")); }
-std::string list_of(const Names& sizes) { return fmt::format("{}", fmt::join(sizes, ", ")); }
 
 Names names_of(const Sizes& sizes) {
   Names names;
@@ -74,22 +73,6 @@ std::string declared(const core::TensorType& type, const Names& shape) {
   return fmt::format("{}[{}]",
                      core::is_floating(type.data_type) ? "" : core::to_string(type.data_type),
                      list_of(shape));
-}
-
-std::string call_of(const core::Graph& graph, const core::Node& node, const Names& operands,
-                    const std::optional<Names>& shape) {
-  Names given = operands, attributes;
-  while (!given.empty() && given.back() == "_") given.pop_back();
-  for (const core::AttributeSchema& schema : node.op->attributes) {
-    const core::AttributeValue* const value = node.attributes.find(schema.name);
-    if (value == nullptr) continue;
-    const bool is_given = shape && schema.role == core::AttributeRole::kShape;
-    attributes.push_back(fmt::format("{}={}", schema.name,
-                                     is_given ? fmt::format("[{}]", list_of(*shape))
-                                              : core::to_string(*value, graph.symbols())));
-  }
-  return fmt::format("{}({}{}{})", node.op->name, fmt::join(given, ", "),
-                     attributes.empty() ? "" : "; ", fmt::join(attributes, ", "));
 }
 
 Names SideText::lines(const std::string& call, std::size_t results) {

@@ -9,18 +9,14 @@
 
 #include "core/graph/graph.h"
 #include "rules/moves/view.h"
+#include "rules/rule/source_text.h"
 
 namespace soapstone::rules {
 
 std::string list_of(const Sizes& sizes);
-std::string list_of(const Names& sizes);
 Names names_of(const Sizes& sizes);
 /// How the rule declares a tensor with the elements of that one.
 std::string declared(const core::TensorType& type, const Names& shape);
-/// The call of the node's operator with its own attributes, but for a shape of the result.
-std::string call_of(const core::Graph& graph, const core::Node& node, const Names& operands,
-                    const std::optional<Names>& shape = {});
-
 /// Declares all operands of the node but the first in the head of a rule: their names.
 Names declared_weights(const core::Graph& graph, const core::Node& node, std::string& head);
 

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/op_definition.h"
 #include "ops/definition/registry.h"
 #include "rules/linear_maps/linearity.h"
+#include "rules/rule/source_text.h"
 
 namespace soapstone::rules {
 namespace {
@@ -232,7 +232,7 @@ class MirrorPlanner {
   // --- Rules ---
 
   void add_step(const Node& node, const Symmetry& after) {
-    std::vector<std::string> texts;
+    Texts texts;
     for (const bool any_sizes : {true, false}) texts.push_back(text(node, after, any_sizes));
     if (texts[0] == texts[1]) texts.pop_back();
     steps_.push_back({.results = {node.outputs[0]},
@@ -245,14 +245,11 @@ class MirrorPlanner {
   static std::string size(std::int64_t n, bool any_sizes) {
     return any_sizes && n > 1 ? fmt::format("d{}", n) : std::to_string(n);
   }
-  static std::string list(const std::vector<std::string>& texts) {
-    return fmt::format("{}", fmt::join(texts, ", "));
-  }
   std::string declared(TensorId id, bool any_sizes, bool is_kernel) const {
-    std::vector<std::string> sizes;
+    Texts sizes;
     for (const std::int64_t n : dims(id))
       sizes.push_back(size(n, any_sizes && (!is_kernel || sizes.size() < kFirstPlace)));
-    return fmt::format("[{}]", list(sizes));
+    return fmt::format("[{}]", list_of(sizes));
   }
   /// Before the mirror: sizes of the image itself.
   Dims unmirrored(TensorId id, const Symmetry& symmetry) const {
@@ -264,8 +261,8 @@ class MirrorPlanner {
   /// Lines that compute the mirror image of a tensor; `sizes` as they are after it, by dimension of
   /// the places.
   static std::string mirrored(const std::string& from, const std::string& to,
-                              const Symmetry& symmetry, const std::vector<std::string>& sizes) {
-    std::vector<std::string> axes, lengths, starts, steps;
+                              const Symmetry& symmetry, const Texts& sizes) {
+    Texts axes, lengths, starts, steps;
     for (std::size_t d = 0; d < sizes.size(); ++d) {
       if (!symmetry.mirrors[d]) continue;
       axes.push_back(std::to_string(d + kFirstPlace));
@@ -279,13 +276,13 @@ class MirrorPlanner {
       lines +=
           fmt::format("    {} = transpose({}; perm=[0, 1, 3, 2])\n", both ? to + "t" : to, from);
     if (!axes.empty())
-      lines +=
-          fmt::format("    {} = slice({}; axes=[{}], sizes=[{}], starts=[{}], steps=[{}])\n", to,
-                      both ? to + "t" : from, list(axes), list(lengths), list(starts), list(steps));
+      lines += fmt::format("    {} = slice({}; axes=[{}], sizes=[{}], starts=[{}], steps=[{}])\n",
+                           to, both ? to + "t" : from, list_of(axes), list_of(lengths),
+                           list_of(starts), list_of(steps));
     return lines;
   }
-  std::vector<std::string> place_sizes(TensorId id, bool any_sizes) const {
-    std::vector<std::string> sizes;
+  Texts place_sizes(TensorId id, bool any_sizes) const {
+    Texts sizes;
     for (const std::int64_t n : dims(id)) sizes.push_back(size(n, any_sizes));
     sizes.erase(sizes.begin(), sizes.begin() + kFirstPlace);
     return sizes;
@@ -297,7 +294,7 @@ class MirrorPlanner {
     const bool are_open = any_sizes && (!is_window || place_sizes(node.inputs[0], false) ==
                                                           place_sizes(node.outputs[0], false));
     std::string head, source, target;
-    std::vector<std::string> read, instead;
+    Texts read, instead;
     std::set<std::string> declared_names;
     const bool is_mirror = symmetry_of(node).has_value();
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
@@ -323,10 +320,10 @@ class MirrorPlanner {
         head += fmt::format("  {}: {}\n", name, declared(id, are_open, is_kernel));
         continue;
       }
-      std::vector<std::string> sizes;
+      Texts sizes;
       for (const std::int64_t n : unmirrored(id, image->second.symmetry))
         sizes.push_back(size(n, are_open));
-      head += fmt::format("  {}: [{}]\n", name, list(sizes));
+      head += fmt::format("  {}: [{}]\n", name, list_of(sizes));
       source += image_lines(id, name, are_open);
     }
     source += fmt::format("    y = {}\n", call(node, read, {}));
@@ -372,21 +369,17 @@ class MirrorPlanner {
   }
 
   /// The node's call, for the image instead of a mirror image.
-  std::string call(const Node& node, std::vector<std::string> operands,
-                   const Symmetry& symmetry) const {
-    while (!operands.empty() && operands.back() == "_") operands.pop_back();
-    std::vector<std::string> attributes;
+  std::string call(const Node& node, const Texts& operands, const Symmetry& symmetry) const {
+    Node there = node;
     for (const core::AttributeSchema& schema : node.op->attributes) {
       const core::AttributeValue* const value = node.attributes.find(schema.name);
       if (value == nullptr) continue;
       core::AttributeValue moved = *value;
       if (auto* const sizes = std::get_if<std::vector<core::Polynomial>>(&moved))
         move_entries(schema.role, symmetry, *sizes);
-      attributes.push_back(
-          fmt::format("{}={}", schema.name, core::to_string(moved, graph_.symbols())));
+      there.attributes.set(schema.name, std::move(moved));
     }
-    return fmt::format("{}({}{}{})", node.op->name, list(operands), attributes.empty() ? "" : "; ",
-                       list(attributes));
+    return call_of(graph_, there, operands);
   }
 
   static void move_entries(AttributeRole role, const Symmetry& symmetry,
