@@ -1,6 +1,7 @@
 #include "rules/blocks/passing_parts.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -29,6 +31,8 @@ using core::OperandRole;
 using core::TensorId;
 
 constexpr std::size_t kMostNodesOfPart = 24, kMostFilled = 3;
+/// Of fillings of tensors, for one join.
+constexpr int kMostFillings = 200;
 
 constexpr std::string_view kPassingDescription =
     "Parts that pass take the way of the others, with neutral elements.";
@@ -99,16 +103,19 @@ class PassingJoin {
     if (!find_split()) return std::nullopt;
     const auto whole = filled(operands_.tensors[computed_], {Fill::Kind::kParts});
     if (!whole || rule_.source.empty()) return std::nullopt;
-    rule_.target.back().replace(4, whole->size(),
-                                name(join_.outputs[0]));  // the last line computes it
+    const std::string result = name(join_.outputs[0]);
+    rule_.target.push_back(fmt::format("    {} = {}\n", result, *whole));
     return written();
   }
 
  private:
+  /// A tensor, and what it is filled with.
+  using Wanted = std::pair<TensorId, std::pair<Fill::Kind, double>>;
   /// What was written so far; taken back where a way leads nowhere.
   struct Written {
-    std::set<NodeId> source;  ///< Without split and join.
-    Texts target;             ///< Lines.
+    std::set<NodeId> source;             ///< Without split and join.
+    Texts target;                        ///< Lines.
+    std::map<Wanted, std::string> made;  ///< Names of what the lines compute.
   };
 
   /// The split whose parts pass, and the operand that is computed.
@@ -164,16 +171,16 @@ class PassingJoin {
   std::optional<std::string> filled(TensorId id, const Fill& fill) {
     if (!is_known(id)) return std::nullopt;
     if (fill.kind == Fill::Kind::kRepeated) return name(id);
-    const auto key = std::pair(id, std::pair(fill.kind, fill.number));
-    if (const auto known = made_.find(key); known != made_.end()) return known->second;
+    const Wanted wanted{id, {fill.kind, fill.number}};
+    if (const auto known = rule_.made.find(wanted); known != rule_.made.end()) return known->second;
+    if (failed_.contains(wanted) || ++tries_ > kMostFillings) return std::nullopt;
     const Written before = rule_;
-    const auto made_before = made_;
     auto made = filled_anew(id, fill);
     if (made) {
-      made_[key] = *made;
+      rule_.made[wanted] = *made;
     } else {
       rule_ = before;
-      made_ = made_before;
+      failed_.insert(wanted);
     }
     return made;
   }
@@ -259,10 +266,14 @@ class PassingJoin {
   }
 
   std::optional<std::string> of_operands(const Node& node, const std::vector<Fill>& fills) {
+    const Written before = rule_;
     Texts operands;
     for (std::size_t k = 0; k < fills.size(); ++k) {
       const auto operand = filled(node.inputs[k], fills[k]);
-      if (!operand) return std::nullopt;
+      if (!operand) {
+        rule_ = before;
+        return std::nullopt;
+      }
       operands.push_back(*operand);
     }
     return add_line(call_of(graph_, node, operands));
@@ -314,7 +325,7 @@ class PassingJoin {
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       std::string operand = name(node.inputs[k]);
       if (k == weights) operand = padded(operand, shape(node.inputs[k]).size(), *axis, 0);
-      if (k == offsets) operand = padded(operand, 1, 0, number);
+      if (k == offsets) operand = padded(operand, shape(node.inputs[k]).size(), 0, number);
       operands.push_back(std::move(operand));
     }
     return add_line(call_of(graph_, node, operands));
@@ -352,7 +363,8 @@ class PassingJoin {
   const Node* split_ = nullptr;
   std::size_t computed_ = 0;
   Written rule_;
-  std::map<std::pair<TensorId, std::pair<Fill::Kind, double>>, std::string> made_;
+  std::set<Wanted> failed_;  ///< Also what was too deep there, and might not be elsewhere.
+  int tries_ = 0;
   int fresh_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace soapstone::rules {
 
 /// One step for each join of all parts of a split, of which one is computed and of which the others
 /// pass. `concat(a, b * exp(h W))` of the parts of x is `x * exp(h [0 W])`. The names of its rules
-/// begin with kBlocksPrefix.
+/// begin with kBlocksPrefix. Complexity: for each join, linear in the nodes of the computed part.
 std::vector<RewritePlan> find_passing_parts(const core::Graph& graph);
 
 }  // namespace soapstone::rules

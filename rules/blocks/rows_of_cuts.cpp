@@ -57,11 +57,9 @@ class RowsOfCuts {
     if (!is_found) return std::nullopt;
     source_.insert(graph_.tensor(join_.outputs[0]).producer);
     const std::string result = SourceText::name(join_.outputs[0]);
-    if (parts.size() == 1)
-      target_.back().replace(4, parts[0].size(), result);
-    else
-      target_.push_back(
-          fmt::format("    {} = concat({}; axis={})\n", result, list_of(parts), axis));
+    target_.push_back(parts.size() == 1 ? fmt::format("    {} = {}\n", result, parts[0])
+                                        : fmt::format("    {} = concat({}; axis={})\n", result,
+                                                      list_of(parts), axis));
     SourceText source(graph_, sizes_);
     for (const NodeId id : source_) source.add(id);
     return rule_for(fmt::format("{}{}", kBlocksPrefix, join_.op->name), source, target_);
@@ -143,7 +141,8 @@ class RowsOfCuts {
 
   /// Pieces of one tensor: its product with what the pieces of a unit matrix are.
   std::optional<std::string> chosen(const Tensors& row, const Tensors& as) {
-    TensorId whole = origin(row[0]);
+    const TensorId whole = origin(row[0]);
+    if (!is_known(whole)) return std::nullopt;
     for (const TensorId id : row)
       if (origin(id) != whole && id != whole) return std::nullopt;
     std::int64_t total = 0;

@@ -10,8 +10,10 @@
 
 namespace soapstone::rules {
 
-/// A plan of one step for each join along the last axis that has two such operands or more, one
-/// behind another. The names of its rules begin with kBlocksPrefix.
+/// A plan of one step for each join along the last axis, of at most 200 operands, that has two such
+/// operands or more, one behind another; each matrix has at most 2^18 elements, and functions are
+/// at most four deep. As everywhere where a piece becomes a product, what is infinite or no number
+/// in one feature is no number in all of them. The names of its rules begin with kBlocksPrefix.
 std::vector<RewritePlan> find_rows_of_cuts(const core::Graph& graph);
 
 }  // namespace soapstone::rules

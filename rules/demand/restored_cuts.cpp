@@ -50,7 +50,7 @@ class CutRestorer {
     for (const NodeId id : cuts_) source.add(id);
     source.add(product_);
     source.add(frame_);
-    lines_.back().replace(4, result.size(), SourceText::name(frame().outputs[0]));
+    lines_.push_back(fmt::format("    {} = {}\n", SourceText::name(frame().outputs[0]), result));
     return rule_for(fmt::format("{}{}", kDemandPrefix, frame().op->name), source, lines_);
   }
 

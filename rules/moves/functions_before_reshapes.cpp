@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,37 +27,36 @@ using core::TensorId;
 /// Of a constant that is repeated.
 constexpr std::int64_t kMostRepeated = 1 << 16;
 
-std::int64_t product(const Sizes& sizes) {
-  std::int64_t all = 1;
-  for (const std::int64_t n : sizes) all *= n;
-  return all;
-}
-
 class FunctionMover {
  public:
-  FunctionMover(const Graph& graph, const Node& reshape)
-      : graph_(graph), before_(sizes(reshape.inputs[0])), behind_(sizes(reshape.outputs[0])) {
-    moved_.insert(reshape.outputs[0]);
-    for (const NodeId reader : graph.consumers(reshape.outputs[0])) queue_.insert(reader);
+  /// `places`: of nodes in the order of the graph.
+  FunctionMover(const Graph& graph, const std::vector<std::size_t>& places, const Node& reshape)
+      : graph_(graph), places_(places), before_(sizes(reshape.inputs[0])),
+        behind_(sizes(reshape.outputs[0])) {
+    add_moved(reshape.outputs[0]);
   }
 
   std::vector<PlanStep> steps() {
     std::vector<PlanStep> found;
     while (!queue_.empty()) {
-      const Node& node = graph_.node(*queue_.begin());
+      const Node& node = graph_.node(queue_.begin()->second);
       queue_.erase(queue_.begin());
       auto text = rule_for(node);
       if (!text) continue;
       found.push_back({.results = {node.outputs[0]},
                        .texts = {*std::move(text)},
                        .description = "What is done to each element is done before a reshape."});
-      moved_.insert(node.outputs[0]);
-      for (const NodeId reader : graph_.consumers(node.outputs[0])) queue_.insert(reader);
+      add_moved(node.outputs[0]);
     }
     return found;
   }
 
  private:
+  void add_moved(TensorId id) {
+    moved_.insert(id);
+    for (const NodeId reader : graph_.consumers(id))
+      queue_.emplace(places_[reader.index()], reader);
+  }
   Sizes sizes(TensorId id) const { return known_sizes(graph_.tensor(id).type.shape); }
 
   /// None: the node does something else, or to something else, too.
@@ -71,6 +71,7 @@ class FunctionMover {
     SideText source, target;
     Names read, instead;
     for (const TensorId id : node.inputs) {
+      if (!id.valid()) return std::nullopt;
       const bool is_moved = moved_.contains(id);
       const bool is_constant = graph_.is_constant_expression(id);
       if (!is_moved && !is_constant && sizes(id) != behind_) return std::nullopt;
@@ -98,13 +99,13 @@ class FunctionMover {
   /// The constant as it is broadcast against the tensor before the reshape. None: too large.
   std::optional<std::string> repeated(SideText& target, const std::string& name,
                                       const Sizes& constant) const {
-    const std::int64_t elements = product(constant);
+    const std::int64_t elements = product_of(constant);
     if (elements == 1) return target.reshaped(name, names_of(constant), {});
     // As large as what varies: from its first dimension on.
     std::size_t own = constant.size();
     while (constant[constant.size() - own] == 1) --own;
     const Sizes varied(behind_.end() - static_cast<std::ptrdiff_t>(own), behind_.end());
-    const std::int64_t period = product(varied);
+    const std::int64_t period = product_of(varied);
     std::size_t last = before_.size();
     std::int64_t covered = 1;
     while (last > 0 && covered % period != 0) covered *= before_[--last];
@@ -119,15 +120,18 @@ class FunctionMover {
   }
 
   const Graph& graph_;
+  const std::vector<std::size_t>& places_;
   Sizes before_, behind_;
   std::set<TensorId> moved_;  ///< Reshaped from the one shape to the other one.
-  std::set<NodeId> queue_;    ///< Readers, in the order of their ids.
+  std::set<std::pair<std::size_t, NodeId>> queue_;  ///< Readers, by their places.
 };
 
 }  // namespace
 
 std::vector<RewritePlan> find_functions_before_reshapes(const Graph& graph) {
   std::vector<RewritePlan> plans;
+  std::vector<std::size_t> places(graph.node_bound());
+  for (std::size_t k = 0; k < graph.order().size(); ++k) places[graph.order()[k].index()] = k;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     if (node.op->movement != Movement::kReshape || graph.is_constant_expression(id) ||
@@ -136,7 +140,7 @@ std::vector<RewritePlan> find_functions_before_reshapes(const Graph& graph) {
     const NodeId its = graph.tensor(node.inputs[0]).producer;
     const ops::OpDefinition* const op = its.valid() ? ops::definition_of(graph.node(its)) : nullptr;
     if (op == nullptr || op->op_class != ops::OpClass::kContraction) continue;
-    auto steps = FunctionMover(graph, node).steps();
+    auto steps = FunctionMover(graph, places, node).steps();
     if (!steps.empty()) plans.push_back({std::move(steps)});
   }
   return plans;

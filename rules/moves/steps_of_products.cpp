@@ -52,7 +52,8 @@ class StepFinder {
 
   std::optional<RewritePlan> plan_for(const Node& node) const {
     if (node.op->is_opaque() || node.inputs.size() != 2 || node.outputs.size() != 1 ||
-        !has_known_sizes(node) || ops::definition_of(node)->op_class != ops::OpClass::kElementwise)
+        !std::ranges::all_of(node.inputs, &TensorId::valid) || !has_known_sizes(graph_, node) ||
+        ops::definition_of(node)->op_class != ops::OpClass::kElementwise)
       return std::nullopt;
     for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
       const TensorId product = product_behind(node.inputs[k]);
@@ -67,14 +68,6 @@ class StepFinder {
 
  private:
   Sizes shape(TensorId id) const { return known_sizes(graph_.tensor(id).type.shape); }
-  bool has_known_sizes(const Node& node) const {
-    const auto known = [&](TensorId id) {
-      return id.valid() && graph_.tensor(id).type.shape_known &&
-             core::concrete(graph_.tensor(id).type.shape);
-    };
-    return std::ranges::all_of(node.inputs, known) && known(node.outputs[0]);
-  }
-
   /// What is reshaped to that tensor, if it is a contraction that nothing else reads. None: it is
   /// not.
   TensorId product_behind(TensorId id) const {

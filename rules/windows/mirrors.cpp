@@ -4,8 +4,12 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,7 +30,7 @@ using core::Node;
 using core::NodeId;
 using core::OperandRole;
 
-constexpr std::size_t kFirstPlace = 2, kMostPlaceDims = 3, kMostMirrorPlans = 50;
+constexpr std::size_t kFirstPlace = 2, kMostPlaceDims = 3, kMostMirrors = 50;
 
 constexpr std::string_view kMirrorDescription =
     "What is done to a mirror image is the mirror image of what is done with a mirrored kernel.";
@@ -67,8 +71,9 @@ class MirrorPlanner {
     for (const NodeId id : graph_.order())
       if (!graph_.is_constant_expression(id) && symmetry_of(graph_.node(id))) all.push_back(id);
     if (all.empty()) return {};
-    for (const NodeId id : all) plan({id});
     if (all.size() > 1) plan({all.begin(), all.end()});
+    if (all.size() <= kMostMirrors)
+      for (const NodeId id : all) plan({id});
     return std::move(found_);
   }
 
@@ -82,7 +87,6 @@ class MirrorPlanner {
   // --- Plans ---
 
   void plan(const std::set<NodeId>& begins) {
-    if (found_.size() >= kMostMirrorPlans) return;
     images_.clear();
     steps_.clear();
     bool ends = false;
@@ -112,6 +116,7 @@ class MirrorPlanner {
     const TensorId result = node.outputs[0];
     if (const auto next = symmetry_of(node)) {
       const Symmetry before = images_.at(node.inputs[0]).symmetry, both = before.then(*next);
+      // Exchanged and then mirrored, by two nodes of the graph: that is what mirrored() writes.
       const bool is_in_form =
           !next->exchanges && before == Symmetry{true, std::vector<bool>(before.mirrors.size())};
       if (!is_in_form) add_step(node, both);
@@ -218,13 +223,21 @@ class MirrorPlanner {
     return true;
   }
 
+  /// Whether all places of an image become one, or none, whatever their order.
   bool is_sum_over_places(const Node& node) const {
     const ops::OpDefinition* const op = ops::definition_of(node);
-    if (op == nullptr || op->op_class != ops::OpClass::kReduction ||
-        op->find_role(AttributeRole::kAxes) == nullptr)
+    if (op == nullptr || op->op_class != ops::OpClass::kReduction || node.inputs.size() != 1)
       return false;
+    const std::size_t rank = shape(node.inputs[0]).size();
+    if (op->find_role(AttributeRole::kAxes) == nullptr) {
+      // A pool over all places.
+      const Dims result = dims(node.outputs[0]);
+      return op->attributes.empty() && result.size() == rank &&
+             std::all_of(result.begin() + kFirstPlace, result.end(),
+                         [](std::int64_t n) { return n == 1; });
+    }
     const Dims axes = ops::ints_by_role(node, AttributeRole::kAxes);
-    for (std::size_t axis = kFirstPlace; axis < shape(node.inputs[0]).size(); ++axis)
+    for (std::size_t axis = kFirstPlace; axis < rank; ++axis)
       if (std::ranges::find(axes, static_cast<std::int64_t>(axis)) == axes.end()) return false;
     return true;
   }

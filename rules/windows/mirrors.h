@@ -14,8 +14,9 @@ namespace soapstone::rules {
 /// How the names of their rules begin: `mirror_of_conv`.
 inline constexpr std::string_view kMirrorPrefix = "mirror_of_";
 
-/// A plan for each node that mirrors an image, of steps behind it that the mirror moves behind, and
-/// then one for all of them together. Without those that never get rid of a mirror.
+/// A plan for all nodes together that mirror an image, of steps that the mirrors move behind, and
+/// then one for each of them, if they are at most 50. Without plans that never get rid of a mirror.
+/// Complexity: for each plan, linear in the graph.
 std::vector<RewritePlan> find_mirrors(const core::Graph& graph);
 
 }  // namespace soapstone::rules

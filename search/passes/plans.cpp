@@ -132,13 +132,14 @@ std::shared_ptr<const rules::Rule> PlanTaker::rule_of(const rules::PlanStep& ste
   std::string name = rules::rule_name(text);
   if (const auto known = drafts_.find(name); known != drafts_.end()) return known->second;
   if (drafts_.size() == kMostDrafts) drafts_.clear();
-  std::shared_ptr<const rules::Rule>& draft = drafts_[name];
+  std::shared_ptr<const rules::Rule> draft;
   if (const auto asked = asked_.find(name); asked != asked_.end()) {
     draft = std::make_shared<rules::Rule>(admission_.rules()[asked->second]);
   } else if (auto rule = rules::made_rule(step, text);
              rule && (!may_be_used_ || may_be_used_(*rule))) {
     draft = std::make_shared<rules::Rule>(*std::move(rule));
   }
+  drafts_.emplace(std::move(name), draft);
   return draft;
 }
 
