@@ -20,7 +20,6 @@
 #include "rules/demand/restored_cuts.h"
 #include "rules/demand/separation.h"
 #include "rules/linear_maps/linear_maps.h"
-#include "rules/moves/functions_before_reshapes.h"
 #include "rules/moves/moved_pads.h"
 #include "rules/moves/moves.h"
 #include "rules/moves/plain_moves.h"
@@ -358,7 +357,7 @@ void Searcher::leave_idle_moves_out() {
 /// In turn from the best. What has been joined twice is joined at once.
 void Searcher::take_turns(const Rung& rung) {
   static constexpr PlanFinder kLast[] = {rules::find_joined_joins, rules::find_large_maps,
-                                         rules::find_functions_before_reshapes};
+                                         rules::find_steps_of_products};
   if (!result_.best.empty()) {
     now_ = result_.best.front();
     now_.score = objective_.score(now_.graph, stage_);

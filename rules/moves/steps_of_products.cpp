@@ -1,9 +1,13 @@
 #include "rules/moves/steps_of_products.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,6 +15,7 @@
 #include "rules/moves/contraction_labels.h"
 #include "rules/moves/dimension_groups.h"
 #include "rules/moves/move_text.h"
+#include "rules/moves/moved_operator.h"
 #include "rules/moves/moves.h"
 
 namespace soapstone::rules {
@@ -19,10 +24,13 @@ namespace {
 using core::Graph;
 using core::Movement;
 using core::Node;
+using core::NodeId;
 using core::TensorId;
 
 /// Of a launch, in front of the reshape.
 constexpr int kMostSteps = 4;
+/// Of a constant that is repeated.
+constexpr std::int64_t kMostRepeated = 1 << 16;
 
 constexpr std::string_view kStepDescription =
     "What is done to each element of a reshaped tensor is done to the tensor itself.";
@@ -46,44 +54,60 @@ std::optional<Sizes> shape_before(Sizes operand, const Sizes& from, const Sizes&
   return before;
 }
 
-class StepFinder {
+/// What stands behind the last of one reshape or several.
+class StepMover {
  public:
-  explicit StepFinder(const Graph& graph) : graph_(graph) {}
+  /// `places`: of nodes in the order of the graph.
+  StepMover(const Graph& graph, const std::vector<std::size_t>& places, const Node& last)
+      : graph_(graph), places_(places), last_(last.outputs[0]), behind_(shape(last_)) {
+    for (const Node* node = &last; node != nullptr; node = reshape_before(*node))
+      reshaped_.insert(reshaped_.begin(), node->inputs[0]);
+    product_shape_ = shape(reshaped_[0]);
+    add_moved(last_);
+  }
 
-  std::optional<RewritePlan> plan_for(const Node& node) const {
-    if (node.op->is_opaque() || node.inputs.size() != 2 || node.outputs.size() != 1 ||
-        !std::ranges::all_of(node.inputs, &TensorId::valid) || !has_known_sizes(graph_, node) ||
-        ops::definition_of(node)->op_class != ops::OpClass::kElementwise)
-      return std::nullopt;
-    for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
-      const TensorId product = product_behind(node.inputs[k]);
-      if (!product.valid() || shape(node.inputs[k]) != shape(node.outputs[0])) continue;
-      auto text = rule_for(node, k, product);
+  /// Whether the first reshape is one of a contraction, or of steps behind one.
+  bool has_head() const {
+    const NodeId producer = graph_.tensor(reshaped_[0]).producer;
+    return producer.valid() && !graph_.is_output(reshaped_[0]) &&
+           graph_.consumers(reshaped_[0]).size() == 1 && !graph_.node(producer).op->is_opaque() &&
+           !graph_.is_output(last_) && is_head(graph_.node(producer), kMostSteps);
+  }
+
+  std::vector<PlanStep> steps() {
+    std::vector<PlanStep> found;
+    while (!queue_.empty()) {
+      const Node& node = graph_.node(queue_.begin()->second);
+      queue_.erase(queue_.begin());
+      auto text = rule_for(node);
       if (!text) continue;
-      return RewritePlan{{PlanStep{
-          .results = node.outputs, .texts = {*std::move(text)}, .description = kStepDescription}}};
+      found.push_back({.results = {node.outputs[0]},
+                       .texts = {*std::move(text)},
+                       .description = kStepDescription});
+      add_moved(node.outputs[0]);
     }
-    return std::nullopt;
+    return found;
   }
 
  private:
   Sizes shape(TensorId id) const { return known_sizes(graph_.tensor(id).type.shape); }
-  /// What is reshaped to that tensor, if it is a contraction that nothing else reads. None: it is
-  /// not.
-  TensorId product_behind(TensorId id) const {
-    bool is_reshaped = false;
-    for (;; is_reshaped = true) {
-      const core::NodeId producer = graph_.tensor(id).producer;
-      if (!producer.valid() || graph_.is_output(id) || graph_.consumers(id).size() != 1 ||
-          graph_.is_constant_expression(id))
-        return TensorId::none();
-      const Node& node = graph_.node(producer);
-      if (node.op->is_opaque()) return TensorId::none();
-      if (node.op->movement != Movement::kReshape)
-        return is_reshaped && is_head(node, kMostSteps) ? id : TensorId::none();
-      id = node.inputs[0];
-    }
+  void add_moved(TensorId id) {
+    moved_.insert(id);
+    for (const NodeId reader : graph_.consumers(id))
+      queue_.emplace(places_[reader.index()], reader);
   }
+
+  /// The reshape of which only that one reads the result, or null.
+  const Node* reshape_before(const Node& reshape) const {
+    const TensorId id = reshape.inputs[0];
+    const NodeId producer = graph_.tensor(id).producer;
+    const bool is_such = producer.valid() && graph_.consumers(id).size() == 1 &&
+                         !graph_.is_output(id) &&
+                         graph_.node(producer).op->movement == Movement::kReshape &&
+                         has_known_sizes(graph_, graph_.node(producer));
+    return is_such ? &graph_.node(producer) : nullptr;
+  }
+
   /// A contraction, or that many steps behind one.
   bool is_head(const Node& node, int steps) const {
     const ops::OpClass kind = ops::definition_of(node)->op_class;
@@ -96,43 +120,109 @@ class StepFinder {
     });
   }
 
-  std::optional<std::string> rule_for(const Node& node, std::size_t k, TensorId product) const {
-    const TensorId other = node.inputs[1 - k];
-    const Sizes from = shape(product), to = shape(node.outputs[0]), own = shape(other);
-    const auto before = shape_before(own, from, to);
-    if (!before) return std::nullopt;
-    const std::string head =
-        fmt::format("  x0: {}\n  x1: {}\n", declared(graph_.tensor(product).type, names_of(from)),
-                    declared(graph_.tensor(other).type, names_of(own)));
+  /// None: the node does something else, or to something else, too.
+  std::optional<std::string> rule_for(const Node& node) const {
+    const ops::OpDefinition* const op = ops::definition_of(node);
+    if (op == nullptr || op->op_class != ops::OpClass::kElementwise || !keeps_places(node) ||
+        node.outputs.size() != 1 || !has_known_sizes(graph_, node) ||
+        shape(node.outputs[0]) != behind_ || moved_.contains(node.outputs[0]))
+      return std::nullopt;
+    std::string head;
+    std::map<TensorId, std::string> names;
     SideText source, target;
-    Names given{"x1", "x1"}, moved = given;
-    given[k] = reshaped_as_there(source, product, node.inputs[k]);
-    moved[k] = "x0";
-    moved[1 - k] = target.reshaped("x1", names_of(own), names_of(*before));
-    const std::string y = source.line(call_of(graph_, node, given));
-    const std::string t = target.line(call_of(graph_, node, moved));
-    return rule_text(fmt::format("{}{}", kMovesPrefix, node.op->name), head, source, {y}, target,
-                     {target.reshaped(t, names_of(from), names_of(to))});
+    Names read, instead;
+    for (const TensorId id : node.inputs) {
+      if (!id.valid()) return std::nullopt;
+      const bool is_moved = moved_.contains(id);
+      const auto [known, is_new] = names.try_emplace(id, fmt::format("x{}", names.size()));
+      const std::string& name = known->second;
+      const Sizes own = is_moved ? product_shape_ : shape(id);
+      if (is_new)
+        head += fmt::format("  {}: {}\n", name, declared(graph_.tensor(id).type, names_of(own)));
+      if (is_moved) {
+        read.push_back(reshaped(source, name, id));
+        instead.push_back(name);
+        continue;
+      }
+      const auto before = shape_before(own, product_shape_, behind_);
+      std::optional<std::string> same;
+      if (before)
+        same = target.reshaped(name, names_of(own), names_of(*before));
+      else if (graph_.is_constant_expression(id))
+        same = repeated(target, name, own);
+      if (!same) return std::nullopt;
+      read.push_back(name);
+      instead.push_back(*same);
+    }
+    const std::string result = source.line(call_of(graph_, node, read));
+    const std::string first = target.line(call_of(graph_, node, instead));
+    const std::string whole = target.reshaped(first, names_of(product_shape_), names_of(behind_));
+    return rule_text(fmt::format("{}{}", kMovesPrefix, node.op->name), head, source, {result},
+                     target, {whole});
   }
 
-  /// All reshapes from the product to the operand.
-  std::string reshaped_as_there(SideText& source, TensorId product, TensorId id) const {
-    if (id == product) return "x0";
-    const Node& node = graph_.node(graph_.tensor(id).producer);
-    return source.line(call_of(graph_, node, {reshaped_as_there(source, product, node.inputs[0])}));
+  /// A moved tensor, of one of the product's shape: by all reshapes of the graph, or as steps write
+  /// it.
+  std::string reshaped(SideText& source, const std::string& name, TensorId id) const {
+    std::string now = name;
+    Names from = names_of(product_shape_);
+    if (id == last_)
+      for (std::size_t k = 1; k < reshaped_.size(); ++k) {
+        const Names to = names_of(shape(reshaped_[k]));
+        now = source.reshaped(now, from, to);
+        from = to;
+      }
+    return source.reshaped(now, from, names_of(behind_));
+  }
+
+  /// The constant as it is broadcast against the tensor before the reshape. None: too large.
+  std::optional<std::string> repeated(SideText& target, const std::string& name,
+                                      const Sizes& constant) const {
+    const std::int64_t elements = product_of(constant);
+    if (elements == 1) return target.reshaped(name, names_of(constant), {});
+    // As large as what varies: from its first dimension on.
+    std::size_t own = constant.size();
+    while (constant[constant.size() - own] == 1) --own;
+    const Sizes varied(behind_.end() - static_cast<std::ptrdiff_t>(own), behind_.end());
+    const std::int64_t period = product_of(varied);
+    std::size_t last = product_shape_.size();
+    std::int64_t covered = 1;
+    while (last > 0 && covered % period != 0) covered *= product_shape_[--last];
+    if (covered % period != 0 || covered > kMostRepeated) return std::nullopt;
+    const Sizes to(product_shape_.begin() + static_cast<std::ptrdiff_t>(last),
+                   product_shape_.end());
+    Sizes from{1}, wide{covered / period};
+    from.insert(from.end(), constant.end() - static_cast<std::ptrdiff_t>(own), constant.end());
+    wide.insert(wide.end(), varied.begin(), varied.end());
+    std::string now = target.reshaped(name, names_of(constant), names_of(from));
+    if (from != wide) now = target.line(fmt::format("expand({}; shape=[{}])", now, list_of(wide)));
+    return target.reshaped(now, names_of(wide), names_of(to));
   }
 
   const Graph& graph_;
+  const std::vector<std::size_t>& places_;
+  TensorId last_;                   ///< The result of the last reshape.
+  std::vector<TensorId> reshaped_;  ///< The product's result, and those of the reshapes before.
+  Sizes product_shape_, behind_;
+  std::set<TensorId> moved_;  ///< Reshaped from the one shape to the other one.
+  std::set<std::pair<std::size_t, NodeId>> queue_;  ///< Readers, by their places.
 };
 
 }  // namespace
 
 std::vector<RewritePlan> find_steps_of_products(const Graph& graph) {
   std::vector<RewritePlan> plans;
-  const StepFinder finder(graph);
-  for (const core::NodeId id : graph.order()) {
-    if (graph.is_constant_expression(id)) continue;
-    if (auto plan = finder.plan_for(graph.node(id))) plans.push_back(*std::move(plan));
+  std::vector<std::size_t> places(graph.node_bound());
+  for (std::size_t k = 0; k < graph.order().size(); ++k) places[graph.order()[k].index()] = k;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (node.op->movement != Movement::kReshape || graph.is_constant_expression(id) ||
+        !has_known_sizes(graph, node))
+      continue;
+    StepMover mover(graph, places, node);
+    if (!mover.has_head()) continue;
+    auto steps = mover.steps();
+    if (!steps.empty()) plans.push_back({std::move(steps)});
   }
   return plans;
 }

@@ -1,5 +1,5 @@
-// Sums and products of elements behind a reshaped contraction, taken before the reshape: there they
-// are steps of the contraction's launch.
+// Functions of elements behind a reshaped contraction, taken before the reshape: there they are
+// steps of the contraction's launch.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,10 @@
 
 namespace soapstone::rules {
 
-/// A plan for each such node. Their rules have the prefix of moves. Complexity: linear in the
-/// graph.
+/// A plan for each reshape of what a contraction computes, or of steps behind one: a step for each
+/// node behind it that does the same to each element. Other operands are reshaped likewise,
+/// constants are repeated as the shape needs it. Their rules have the prefix of moves. Complexity:
+/// for each reshape, linear in the nodes moved.
 std::vector<RewritePlan> find_steps_of_products(const core::Graph& graph);
 
 }  // namespace soapstone::rules

@@ -130,9 +130,10 @@ class MirrorPlanner {
       return true;
     }
     if (!slides(node, *symmetry) && !goes_by_place(node)) return false;
-    add_step(node, *symmetry);
-    images_.emplace(result, Image{*symmetry, true});
-    return false;
+    const Symmetry left = without_single_places(*symmetry, result);
+    add_step(node, left);
+    if (!left.is_none()) images_.emplace(result, Image{left, true});
+    return left.is_none();
   }
 
   /// That of all images among the operands.
@@ -145,6 +146,16 @@ class MirrorPlanner {
       all = image->second.symmetry;
     }
     return all;
+  }
+
+  /// What it does to a tensor of that shape: nothing along a dimension of one place.
+  Symmetry without_single_places(Symmetry symmetry, TensorId id) const {
+    const Dims sizes = dims(id);
+    const auto is_single = [&](std::size_t d) { return sizes[kFirstPlace + d] == 1; };
+    for (std::size_t d = 0; d < symmetry.mirrors.size(); ++d)
+      if (is_single(d)) symmetry.mirrors[d] = false;
+    if (symmetry.exchanges && is_single(0) && is_single(1)) symmetry.exchanges = false;
+    return symmetry;
   }
 
   // --- Operators ---
@@ -345,9 +356,9 @@ class MirrorPlanner {
                     ? fmt::format("    y = {}\n", instead[0])
                     : mirrored(instead[0], "y", after, place_sizes(node.outputs[0], are_open));
     } else if (after.is_none()) {
-      target += fmt::format("    y = {}\n", call(node, instead, {}));
+      target += fmt::format("    y = {}\n", call(node, instead, *of_operands(node)));
     } else {
-      target += fmt::format("    z = {}\n", call(node, instead, after));
+      target += fmt::format("    z = {}\n", call(node, instead, *of_operands(node)));
       target += mirrored("z", "y", after, place_sizes(node.outputs[0], are_open));
     }
     return fmt::format("rule {}{}\n{}  placed\n  source\n{}  target\n{}", kMirrorPrefix,

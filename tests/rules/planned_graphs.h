@@ -12,7 +12,7 @@
 #include "rules/blocks/passing_parts.h"
 #include "rules/blocks/rows_of_cuts.h"
 #include "rules/demand/restored_cuts.h"
-#include "rules/moves/functions_before_reshapes.h"
+#include "rules/moves/steps_of_products.h"
 #include "rules/windows/mirrors.h"
 
 namespace soapstone::rules {
@@ -53,6 +53,17 @@ inline constexpr PlannedGraph kPlannedGraphs[] = {
      "  p = max_pool(m; kernel=[2, 2], strides=[2, 2])\n  s = sigmoid(p)\n  t = mul(p, s)\n"
      "  y = reduce_mean(t; axes=[2, 3], keep_dims=0)\n",
      "max_pool sigmoid mul reduce_mean"},
+    {"pooled_whole", find_mirrors,
+     "  x: f32[1, 2, 6, 5]\n  w = full(; shape=[4, 2, 2, 2], value=0.5)\n"
+     "  t = transpose(x; perm=[0, 1, 3, 2])\n"
+     "  m = slice(t; axes=[2], sizes=[5], starts=[4], steps=[-1])\n"
+     "  c = conv(m, w; pads=[1, 0, 0, 1])\n  y = max_pool(c; kernel=[5, 6])\n",
+     "conv max_pool"},
+    {"averaged_over_all_places", find_mirrors,
+     "  x: f32[1, 2, 6, 5]\n"
+     "  m = slice(x; axes=[2], sizes=[6], starts=[5], steps=[-1])\n  e = exp(m)\n"
+     "  y = global_average_pool(e)\n",
+     "exp global_average_pool"},
     {"not_where_a_stride_leaves_places_out", find_mirrors,
      "  x: f32[1, 2, 6, 6]\n  w = full(; shape=[4, 2, 3, 3], value=0.5)\n"
      "  m = slice(x; axes=[3], sizes=[6], starts=[5], steps=[-1])\n"
@@ -115,18 +126,18 @@ inline constexpr PlannedGraph kPlannedGraphs[] = {
      "  y = concat(p, q; axis=1)\n",
      ""},
     // --- Functions behind a reshape ---
-    {"a_bias_of_heads", find_functions_before_reshapes,
+    {"a_bias_of_heads", find_steps_of_products,
      "  x: f32[2, 5]\n  r: f32[6, 4]\n  w = full(; shape=[5, 12], value=0.5)\n"
      "  b = full(; shape=[4], value=0.25)\n  m = matmul(x, w)\n  h = reshape(m; shape=[6, 4])\n"
      "  s = add(h, b)\n  t = sigmoid(s)\n  u = mul(s, t)\n  y = add(u, r)\n",
      "add sigmoid mul add"},
-    {"rows_of_numbers", find_functions_before_reshapes,
+    {"rows_of_numbers", find_steps_of_products,
      "  x: f32[2, 3, 5]\n  w = full(; shape=[5, 4], value=0.5)\n"
      "  c = full(; shape=[3, 1], value=0.25)\n  m = matmul(x, w)\n"
      "  h = reshape(m; shape=[2, 3, 2, 2])\n  d = reshape(c; shape=[3, 1, 1])\n"
      "  y = mul(h, d)\n",
      "mul"},
-    {"not_a_norm", find_functions_before_reshapes,
+    {"not_a_norm", find_steps_of_products,
      "  x: f32[2, 5]\n  w = full(; shape=[5, 12], value=0.5)\n  m = matmul(x, w)\n"
      "  h = reshape(m; shape=[6, 4])\n  y = softmax(h; axis=1)\n",
      ""},
