@@ -357,7 +357,7 @@ void Searcher::leave_idle_moves_out() {
 /// In turn from the best. What has been joined twice is joined at once.
 void Searcher::take_turns(const Rung& rung) {
   static constexpr PlanFinder kLast[] = {rules::find_joined_joins, rules::find_large_maps,
-                                         rules::find_steps_of_products};
+                                         rules::find_steps_with_repeated_constants};
   if (!result_.best.empty()) {
     now_ = result_.best.front();
     now_.score = objective_.score(now_.graph, stage_);

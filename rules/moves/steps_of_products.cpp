@@ -58,8 +58,10 @@ std::optional<Sizes> shape_before(Sizes operand, const Sizes& from, const Sizes&
 class StepMover {
  public:
   /// `places`: of nodes in the order of the graph.
-  StepMover(const Graph& graph, const std::vector<std::size_t>& places, const Node& last)
-      : graph_(graph), places_(places), last_(last.outputs[0]), behind_(shape(last_)) {
+  StepMover(const Graph& graph, const std::vector<std::size_t>& places, bool repeats,
+            const Node& last)
+      : graph_(graph), places_(places), repeats_(repeats), last_(last.outputs[0]),
+        behind_(shape(last_)) {
     for (const Node* node = &last; node != nullptr; node = reshape_before(*node))
       reshaped_.insert(reshaped_.begin(), node->inputs[0]);
     product_shape_ = shape(reshaped_[0]);
@@ -82,6 +84,7 @@ class StepMover {
       auto text = rule_for(node);
       if (!text) continue;
       found.push_back({.results = {node.outputs[0]},
+                       .ends = !found.empty(),
                        .texts = {*std::move(text)},
                        .description = kStepDescription});
       add_moved(node.outputs[0]);
@@ -148,7 +151,7 @@ class StepMover {
       std::optional<std::string> same;
       if (before)
         same = target.reshaped(name, names_of(own), names_of(*before));
-      else if (graph_.is_constant_expression(id))
+      else if (repeats_ && graph_.is_constant_expression(id))
         same = repeated(target, name, own);
       if (!same) return std::nullopt;
       read.push_back(name);
@@ -201,6 +204,7 @@ class StepMover {
 
   const Graph& graph_;
   const std::vector<std::size_t>& places_;
+  bool repeats_;                    ///< Constants.
   TensorId last_;                   ///< The result of the last reshape.
   std::vector<TensorId> reshaped_;  ///< The product's result, and those of the reshapes before.
   Sizes product_shape_, behind_;
@@ -208,9 +212,7 @@ class StepMover {
   std::set<std::pair<std::size_t, NodeId>> queue_;  ///< Readers, by their places.
 };
 
-}  // namespace
-
-std::vector<RewritePlan> find_steps_of_products(const Graph& graph) {
+std::vector<RewritePlan> steps_behind_reshapes(const Graph& graph, bool repeats) {
   std::vector<RewritePlan> plans;
   std::vector<std::size_t> places(graph.node_bound());
   for (std::size_t k = 0; k < graph.order().size(); ++k) places[graph.order()[k].index()] = k;
@@ -219,12 +221,22 @@ std::vector<RewritePlan> find_steps_of_products(const Graph& graph) {
     if (node.op->movement != Movement::kReshape || graph.is_constant_expression(id) ||
         !has_known_sizes(graph, node))
       continue;
-    StepMover mover(graph, places, node);
+    StepMover mover(graph, places, repeats, node);
     if (!mover.has_head()) continue;
     auto steps = mover.steps();
     if (!steps.empty()) plans.push_back({std::move(steps)});
   }
   return plans;
+}
+
+}  // namespace
+
+std::vector<RewritePlan> find_steps_of_products(const Graph& graph) {
+  return steps_behind_reshapes(graph, false);
+}
+
+std::vector<RewritePlan> find_steps_with_repeated_constants(const Graph& graph) {
+  return steps_behind_reshapes(graph, true);
 }
 
 }  // namespace soapstone::rules

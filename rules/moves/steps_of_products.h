@@ -10,9 +10,12 @@
 namespace soapstone::rules {
 
 /// A plan for each reshape of what a contraction computes, or of steps behind one: a step for each
-/// node behind it that does the same to each element. Other operands are reshaped likewise,
-/// constants are repeated as the shape needs it. Their rules have the prefix of moves. Complexity:
-/// for each reshape, linear in the nodes moved.
+/// node behind it that does the same to each element. Other operands are reshaped likewise. Their
+/// rules have the prefix of moves. Complexity: for each reshape, linear in the nodes moved.
 std::vector<RewritePlan> find_steps_of_products(const core::Graph& graph);
+
+/// Likewise, and constants are repeated as the shape needs it. That hides from other finders that a
+/// constant is small, so it is for the end.
+std::vector<RewritePlan> find_steps_with_repeated_constants(const core::Graph& graph);
 
 }  // namespace soapstone::rules

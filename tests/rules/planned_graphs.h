@@ -126,7 +126,7 @@ inline constexpr PlannedGraph kPlannedGraphs[] = {
      "  y = concat(p, q; axis=1)\n",
      ""},
     // --- Functions behind a reshape ---
-    {"a_bias_of_heads", find_steps_of_products,
+    {"a_bias_of_heads", find_steps_with_repeated_constants,
      "  x: f32[2, 5]\n  r: f32[6, 4]\n  w = full(; shape=[5, 12], value=0.5)\n"
      "  b = full(; shape=[4], value=0.25)\n  m = matmul(x, w)\n  h = reshape(m; shape=[6, 4])\n"
      "  s = add(h, b)\n  t = sigmoid(s)\n  u = mul(s, t)\n  y = add(u, r)\n",

@@ -368,7 +368,8 @@ class Judge:
                 letter = next((k for k, t in NUMPY.items() if t == value.dtype), "")
                 if letter in FLOATS:
                     factor = 1 + EPSILON[letter] * random.choice([-1, 0, 1], value.shape)
-                    value = (value.astype(np.float64) * factor).astype(value.dtype)
+                    # A product of scalars is no array any more.
+                    value = np.asarray(value.astype(np.float64) * factor, value.dtype)
                 moved[key] = value
             other = run(self.session, moved)[name].astype(np.float64)
             usable = finite & np.isfinite(other)
