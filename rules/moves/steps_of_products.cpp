@@ -84,7 +84,6 @@ class StepMover {
       auto text = rule_for(node);
       if (!text) continue;
       found.push_back({.results = {node.outputs[0]},
-                       .ends = !found.empty(),
                        .texts = {*std::move(text)},
                        .description = kStepDescription});
       add_moved(node.outputs[0]);
