@@ -30,7 +30,7 @@ using core::NodeId;
 using core::OperandRole;
 using core::TensorId;
 
-constexpr std::size_t kMostNodesOfPart = 24, kMostFilled = 3;
+constexpr std::size_t kMostNodesOfPart = 24, kMostOperandsFilled = 3;
 /// Of fillings of tensors, for one join.
 constexpr int kMostFillings = 200;
 
@@ -236,7 +236,7 @@ class PassingJoin {
   }
 
   std::optional<std::string> filled_elementwise(const Node& node, const Fill& fill) {
-    if (node.inputs.size() > kMostFilled) return std::nullopt;
+    if (node.inputs.size() > kMostOperandsFilled) return std::nullopt;
     std::vector<Fill> chosen;
     return with_operands(node, fill, chosen);
   }

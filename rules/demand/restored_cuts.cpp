@@ -12,6 +12,7 @@
 #include "rules/demand/partial_operator.h"
 #include "rules/linear_maps/linearity.h"
 #include "rules/moves/contraction_labels.h"
+#include "rules/moves/moved_pads.h"
 #include "rules/rule/source_text.h"
 
 namespace soapstone::rules {
@@ -31,7 +32,9 @@ class CutRestorer {
   CutRestorer(const Graph& graph, NodeId frame) : graph_(graph), frame_(frame) {}
 
   std::optional<std::string> text() {
-    if (!is_plain() || !find_product()) return std::nullopt;
+    if (!is_frame_of_zeros(graph_, frame())) return std::nullopt;
+    around_ = ops::ints_by_role(frame(), AttributeRole::kBorder);
+    if (!find_product()) return std::nullopt;
     const Node& product = graph_.node(product_);
     Texts operands;
     std::size_t restored = 0;
@@ -57,17 +60,6 @@ class CutRestorer {
  private:
   const Node& frame() const { return graph_.node(frame_); }
   Dims shape(TensorId id) const { return *core::concrete(graph_.tensor(id).type.shape); }
-
-  /// Zeros around, nothing between, and nothing cut off.
-  bool is_plain() {
-    if (frame().op->movement != Movement::kFrame || !has_known_sizes(graph_, frame()) ||
-        frame().attributes.get_real(frame().op->find_role(AttributeRole::kReal)->name) != 0)
-      return false;
-    around_ = ops::ints_by_role(frame(), AttributeRole::kBorder);
-    const Dims between = ops::ints_by_role(frame(), AttributeRole::kGap);
-    return std::ranges::all_of(around_, [](std::int64_t n) { return n >= 0; }) &&
-           std::ranges::all_of(between, [](std::int64_t n) { return n == 0; });
-  }
 
   /// Goes up to the product; what is around it in its own dimensions.
   bool find_product() {

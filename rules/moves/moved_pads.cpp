@@ -29,7 +29,9 @@ class PadPlanner {
   explicit PadPlanner(const Graph& graph) : graph_(graph) {}
 
   std::optional<RewritePlan> plan(const Node& pad) {
-    if (!is_plain(pad) || !follow(pad) || !move_pads(pad)) return std::nullopt;
+    if (graph_.is_constant_expression(pad.outputs[0]) || !is_frame_of_zeros(graph_, pad) ||
+        !follow(pad) || !move_pads(pad))
+      return std::nullopt;
     RewritePlan plan{{moved(pad)}};
     for (const NodeId id : graph_.consumers(end_)) {
       const Node& node = graph_.node(id);
@@ -41,18 +43,6 @@ class PadPlanner {
 
  private:
   Sizes shape_of(TensorId id) const { return known_sizes(graph_.tensor(id).type.shape); }
-
-  /// Zeros around, nothing between, and nothing cut off.
-  bool is_plain(const Node& pad) const {
-    if (pad.op->movement != core::Movement::kFrame ||
-        graph_.is_constant_expression(pad.outputs[0]) || !has_known_sizes(graph_, pad) ||
-        pad.attributes.get_real(pad.op->find_role(AttributeRole::kReal)->name) != 0)
-      return false;
-    const core::Dims around = ops::ints_by_role(pad, AttributeRole::kBorder),
-                     between = ops::ints_by_role(pad, AttributeRole::kGap);
-    return std::ranges::all_of(around, [](std::int64_t n) { return n >= 0; }) &&
-           std::ranges::all_of(between, [](std::int64_t n) { return n == 0; });
-  }
 
   /// All reshapes and transposes behind it that nothing else reads.
   bool follow(const Node& pad) {
@@ -154,6 +144,16 @@ class PadPlanner {
 };
 
 }  // namespace
+
+bool is_frame_of_zeros(const Graph& graph, const Node& node) {
+  if (node.op->movement != core::Movement::kFrame || !has_known_sizes(graph, node) ||
+      node.attributes.get_real(node.op->find_role(AttributeRole::kReal)->name) != 0)
+    return false;
+  const core::Dims around = ops::ints_by_role(node, AttributeRole::kBorder),
+                   between = ops::ints_by_role(node, AttributeRole::kGap);
+  return std::ranges::all_of(around, [](std::int64_t n) { return n >= 0; }) &&
+         std::ranges::all_of(between, [](std::int64_t n) { return n == 0; });
+}
 
 std::vector<RewritePlan> find_moved_pads(const Graph& graph) {
   std::vector<RewritePlan> plans;

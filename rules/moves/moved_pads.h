@@ -9,6 +9,10 @@
 
 namespace soapstone::rules {
 
+/// Whether the node puts zeros around a tensor of known sizes, none between its elements, and cuts
+/// nothing off.
+bool is_frame_of_zeros(const core::Graph& graph, const core::Node& node);
+
 /// A plan for each such pad in front of convolutions. Complexity: linear in the graph.
 std::vector<RewritePlan> find_moved_pads(const core::Graph& graph);
 

@@ -58,7 +58,6 @@ class SourceText {
   static std::string names(const std::vector<core::TensorId>& tensors);
 
   void add(core::NodeId id) { nodes_.insert(id); }
-  std::size_t count() const { return nodes_.size(); }
   /// Declares what the nodes read and do not compute.
   std::string head() const;
   /// The nodes, with the names of the graph's tensors.

@@ -265,21 +265,19 @@ class MirrorPlanner {
                       .floats = FloatBehavior::kReassociates});
   }
 
-  /// A size as the rule says it.
-  static std::string size(std::int64_t n, bool any_sizes) {
-    return any_sizes && n > 1 ? fmt::format("d{}", n) : std::to_string(n);
+  /// A window keeps its numbers.
+  std::string declared(TensorId id, const SizeTexts& sizes, bool is_kernel) const {
+    if (!is_kernel) return sizes.declared(id);
+    Texts its = sizes.shape(id);
+    const Dims numbers = dims(id);
+    for (std::size_t d = kFirstPlace; d < its.size(); ++d) its[d] = std::to_string(numbers[d]);
+    return sizes.declared(id, its);
   }
-  std::string declared(TensorId id, bool any_sizes, bool is_kernel) const {
-    Texts sizes;
-    for (const std::int64_t n : dims(id))
-      sizes.push_back(size(n, any_sizes && (!is_kernel || sizes.size() < kFirstPlace)));
-    return fmt::format("[{}]", list_of(sizes));
-  }
-  /// Before the mirror: sizes of the image itself.
-  Dims unmirrored(TensorId id, const Symmetry& symmetry) const {
-    Dims sizes = dims(id);
-    if (symmetry.exchanges) std::swap(sizes[kFirstPlace], sizes[kFirstPlace + 1]);
-    return sizes;
+  /// The image itself, of which that is a mirror image.
+  static std::string declared_image(TensorId id, const SizeTexts& sizes, const Symmetry& symmetry) {
+    Texts its = sizes.shape(id);
+    if (symmetry.exchanges) std::swap(its[kFirstPlace], its[kFirstPlace + 1]);
+    return sizes.declared(id, its);
   }
 
   /// Lines that compute the mirror image of a tensor; `sizes` as they are after it, by dimension of
@@ -305,18 +303,19 @@ class MirrorPlanner {
                            list_of(starts), list_of(steps));
     return lines;
   }
-  Texts place_sizes(TensorId id, bool any_sizes) const {
-    Texts sizes;
-    for (const std::int64_t n : dims(id)) sizes.push_back(size(n, any_sizes));
-    sizes.erase(sizes.begin(), sizes.begin() + kFirstPlace);
-    return sizes;
+  static Texts place_sizes(TensorId id, const SizeTexts& sizes) {
+    Texts its = sizes.shape(id);
+    its.erase(its.begin(), its.begin() + kFirstPlace);
+    return its;
   }
 
   std::string text(const Node& node, const Symmetry& after, bool any_sizes) const {
     // Other sizes behind a window are sums, of which a rule would have to say which ones.
     const bool is_window = node.op->find_role(AttributeRole::kStride) != nullptr;
-    const bool are_open = any_sizes && (!is_window || place_sizes(node.inputs[0], false) ==
-                                                          place_sizes(node.outputs[0], false));
+    const SizeTexts numbers(graph_, false);
+    const bool keeps_sizes =
+        !is_window || place_sizes(node.inputs[0], numbers) == place_sizes(node.outputs[0], numbers);
+    const SizeTexts sizes(graph_, any_sizes && keeps_sizes);
     std::string head, source, target;
     Texts read, instead;
     std::set<std::string> declared_names;
@@ -328,7 +327,7 @@ class MirrorPlanner {
         instead.emplace_back("_");
         continue;
       }
-      const std::string name = fmt::format("t{}", id.value);
+      const std::string name = SourceText::name(id);
       const auto image = images_.find(id);
       const bool is_image = image != images_.end();
       read.push_back(is_image ? name + "m" : name);
@@ -341,39 +340,35 @@ class MirrorPlanner {
       }
       if (!declared_names.insert(name).second) continue;
       if (!is_image) {
-        head += fmt::format("  {}: {}\n", name, declared(id, are_open, is_kernel));
+        head += fmt::format("  {}: {}\n", name, declared(id, sizes, is_kernel));
         continue;
       }
-      Texts sizes;
-      for (const std::int64_t n : unmirrored(id, image->second.symmetry))
-        sizes.push_back(size(n, are_open));
-      head += fmt::format("  {}: [{}]\n", name, list_of(sizes));
-      source += image_lines(id, name, are_open);
+      head += fmt::format("  {}: {}\n", name, declared_image(id, sizes, image->second.symmetry));
+      source += image_lines(id, name, sizes);
     }
     source += fmt::format("    y = {}\n", call(node, read, {}));
     if (is_mirror) {
       target += after.is_none()
                     ? fmt::format("    y = {}\n", instead[0])
-                    : mirrored(instead[0], "y", after, place_sizes(node.outputs[0], are_open));
+                    : mirrored(instead[0], "y", after, place_sizes(node.outputs[0], sizes));
     } else if (after.is_none()) {
       target += fmt::format("    y = {}\n", call(node, instead, *of_operands(node)));
     } else {
       target += fmt::format("    z = {}\n", call(node, instead, *of_operands(node)));
-      target += mirrored("z", "y", after, place_sizes(node.outputs[0], are_open));
+      target += mirrored("z", "y", after, place_sizes(node.outputs[0], sizes));
     }
     return fmt::format("rule {}{}\n{}  placed\n  source\n{}  target\n{}", kMirrorPrefix,
                        node.op->name, head, source, target);
   }
 
   /// How the graph, or a step, computes the mirror image.
-  std::string image_lines(TensorId id, const std::string& name, bool are_open) const {
+  std::string image_lines(TensorId id, const std::string& name, const SizeTexts& sizes) const {
     const Image& image = images_.at(id);
-    if (image.is_moved)
-      return mirrored(name, name + "m", image.symmetry, place_sizes(id, are_open));
+    if (image.is_moved) return mirrored(name, name + "m", image.symmetry, place_sizes(id, sizes));
     const Node& node = graph_.node(graph_.tensor(id).producer);
     if (node.op->movement == Movement::kPermute)
       return fmt::format("    {}m = transpose({}; perm=[0, 1, 3, 2])\n", name, name);
-    return mirrored(name, name + "m", image.symmetry, place_sizes(id, are_open));
+    return mirrored(name, name + "m", image.symmetry, place_sizes(id, sizes));
   }
 
   /// The kernel for the image itself, `NAMEm`.
@@ -384,7 +379,7 @@ class MirrorPlanner {
     std::string from = name, lines;
     if (!flips.is_none()) {
       const std::string to = symmetry.exchanges ? name + "f" : name + "m";
-      lines += mirrored(from, to, flips, place_sizes(id, false));
+      lines += mirrored(from, to, flips, place_sizes(id, SizeTexts(graph_, false)));
       from = to;
     }
     if (symmetry.exchanges)

@@ -65,7 +65,7 @@ class BackwardMatch {
   std::map<NodeId, NodeId> nodes_;        // by node of the source
 };
 
-/// Of a few networks' plans.
+/// Rules that are kept without being asked for a proof.
 constexpr std::size_t kMostDrafts = 500;
 
 bool is_behind_opaque(const Graph& graph, const rules::Match& match) {

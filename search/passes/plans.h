@@ -20,8 +20,9 @@ namespace soapstone::search {
 
 class PlanTaker {
  public:
-  /// Adds rules of plans to those of the admission when they are met, but for those that
-  /// `may_be_used` refuses. Without `behind_opaque` what depends on opaque nodes stays as it is.
+  /// Adds rules of plans to those of the admission when their proofs are asked for, but for those
+  /// that `may_be_used` refuses. Without `behind_opaque` what depends on opaque nodes stays as it
+  /// is.
   PlanTaker(verifier::Admission& admission, const Objective& objective,
             std::function<bool(const rules::Rule&)> may_be_used, bool behind_opaque = true);
 

@@ -33,6 +33,18 @@ TEST_P(PlannedRules, AreMadeAndHold) {
 INSTANTIATE_TEST_SUITE_P(All, PlannedRules, testing::ValuesIn(kPlannedGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
+/// Each operand of a product may be filled in several ways, and is the next one's operand.
+TEST(PassingParts, AreLookedForABoundedNumberOfTimes) {
+  std::string nodes;
+  for (int k = 0; k < 40; ++k) nodes += fmt::format("  h{1} = mul(h{0}, h{0})\n", k, k + 1);
+  EXPECT_THAT(find_passing_parts(graph_of(
+                  fmt::format("graph chain\n  x: f32[4, 6]\n  h0: f32[4, 3]\n"
+                              "  p, q = split(x; axis=1, sizes=[3, 3])\n{}  r = add(q, h40)\n"
+                              "  y = concat(p, r; axis=1)\n  return y\n",
+                              nodes))),
+              testing::IsEmpty());
+}
+
 TEST(Mirrors, OfAllTensorsAreOnePlanToo) {
   // Each alone meets the other one in the sum.
   const auto plans = find_mirrors(graph_of(R"(graph two

@@ -63,6 +63,14 @@ TEST(StepsOfProducts, StayWhereSomethingElseReads) {
       IsEmpty());
 }
 
+TEST(StepsOfProducts, AreNoneOfNothing) {
+  EXPECT_THAT(find_steps_of_products(
+                  graph_of("graph g\n  x: f32[0, 6]\n  w: f32[6, 12]\n  z: f32[3, 0, 4]\n"
+                           "  m = matmul(x, w)\n  r = reshape(m; shape=[3, 0, 4])\n"
+                           "  y = add(r, z)\n  return y\n")),
+              IsEmpty());
+}
+
 TEST(StepsOfProducts, AreNoneBehindOtherOperators) {
   EXPECT_THAT(find_steps_of_products(
                   graph_of("graph g\n  x: f32[2, 12]\n  z: f32[2, 3, 4]\n  s = softmax(x; axis=1)\n"
