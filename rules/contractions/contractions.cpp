@@ -8,7 +8,7 @@
 #include "rules/contractions/contraction_tree.h"
 #include "rules/contractions/product_order.h"
 #include "rules/contractions/rule_head.h"
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {

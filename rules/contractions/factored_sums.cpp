@@ -9,7 +9,7 @@
 
 #include "rules/contractions/factoring.h"
 #include "rules/contractions/rule_head.h"
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {

@@ -13,8 +13,8 @@
 #include "ops/definition/registry.h"
 #include "rules/contractions/contraction_tree.h"
 #include "rules/contractions/factor_axis.h"
-#include "rules/moves/contraction_labels.h"
-#include "rules/moves/move_text.h"
+#include "rules/views/contraction_labels.h"
+#include "rules/views/side_text.h"
 
 namespace soapstone::rules {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "rules/moves/contraction_labels.h"
-#include "rules/moves/move_text.h"
+#include "rules/views/contraction_labels.h"
+#include "rules/views/side_text.h"
 
 namespace soapstone::rules {
 namespace {

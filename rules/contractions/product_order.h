@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rules/contractions/contraction_tree.h"
-#include "rules/moves/move_text.h"
+#include "rules/views/side_text.h"
 
 namespace soapstone::rules {
 

@@ -9,7 +9,7 @@
 #include "core/graph/graph.h"
 #include "rules/contractions/contraction_tree.h"
 #include "rules/contractions/product_order.h"
-#include "rules/moves/move_text.h"
+#include "rules/views/side_text.h"
 
 namespace soapstone::rules {
 

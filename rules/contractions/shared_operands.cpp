@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "ops/definition/by_role.h"
-#include "rules/moves/contraction_labels.h"
-#include "rules/moves/dimension_groups.h"
-#include "rules/moves/move_text.h"
+#include "rules/views/contraction_labels.h"
+#include "rules/views/dimension_groups.h"
+#include "rules/views/side_text.h"
 
 namespace soapstone::rules {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {

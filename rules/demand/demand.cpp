@@ -8,7 +8,7 @@
 
 #include "ops/definition/registry.h"
 #include "rules/demand/partial_operator.h"
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 #include "rules/rule/plan_parts.h"
 
 namespace soapstone::rules {

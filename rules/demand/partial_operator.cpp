@@ -17,9 +17,9 @@
 #include "ops/restriction/restrict.h"
 #include "rules/demand/demand.h"
 #include "rules/demand/separation.h"
-#include "rules/moves/contraction_labels.h"
-#include "rules/moves/move_text.h"
-#include "rules/moves/size_names.h"
+#include "rules/views/contraction_labels.h"
+#include "rules/views/side_text.h"
+#include "rules/views/size_names.h"
 
 namespace soapstone::rules {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "ops/definition/registry.h"
 #include "rules/demand/alike_readings.h"
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {

@@ -7,7 +7,7 @@
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "rules/demand/partial_operator.h"
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "rules/moves/atoms.h"
-#include "rules/moves/view.h"
+#include "rules/views/atoms.h"
+#include "rules/views/view.h"
 
 namespace soapstone::rules {
 

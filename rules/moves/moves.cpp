@@ -12,8 +12,8 @@
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
-#include "rules/moves/contraction_labels.h"
-#include "rules/moves/move_text.h"
+#include "rules/views/contraction_labels.h"
+#include "rules/views/side_text.h"
 #include "rules/moves/moved_operator.h"
 #include "rules/moves/phases.h"
 #include "rules/moves/pieces_of_joins.h"

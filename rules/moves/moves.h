@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "rules/moves/view.h"
+#include "rules/views/view.h"
 #include "rules/rule/plan.h"
 
 namespace soapstone::rules {

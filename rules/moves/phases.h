@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "rules/moves/atoms.h"
+#include "rules/views/atoms.h"
 #include "rules/moves/moved_operator.h"
 
 namespace soapstone::rules {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "rules/moves/move_text.h"
-#include "rules/moves/view.h"
+#include "rules/views/side_text.h"
+#include "rules/views/view.h"
 
 namespace soapstone::rules {
 

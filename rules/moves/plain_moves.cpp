@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "ops/definition/by_role.h"
-#include "rules/moves/contraction_labels.h"
-#include "rules/moves/move_text.h"
+#include "rules/views/contraction_labels.h"
+#include "rules/views/side_text.h"
 #include "rules/moves/moves.h"
-#include "rules/moves/view.h"
+#include "rules/views/view.h"
 
 namespace soapstone::rules {
 namespace {

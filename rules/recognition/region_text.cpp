@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "ops/definition/by_role.h"
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/graph/graph.h"
-#include "rules/moves/move_text.h"
+#include "rules/views/side_text.h"
 
 namespace soapstone::rules {
 

@@ -12,7 +12,7 @@
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 #include "rules/recognition/closure.h"
 #include "rules/recognition/recognition.h"
 #include "rules/recognition/region_text.h"

@@ -9,7 +9,7 @@
 
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 #include "rules/repetition/repeated_operator.h"
 #include "rules/repetition/repetition.h"
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 

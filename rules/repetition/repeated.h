@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "rules/moves/move_text.h"
-#include "rules/moves/size_names.h"
+#include "rules/views/side_text.h"
+#include "rules/views/size_names.h"
 
 namespace soapstone::rules {
 

@@ -12,7 +12,7 @@
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 #include "rules/repetition/joined_product.h"
 #include "rules/repetition/repeated.h"
 #include "rules/repetition/repeated_operator.h"

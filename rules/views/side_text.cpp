@@ -1,11 +1,11 @@
-#include "rules/moves/move_text.h"
+#include "rules/views/side_text.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {

@@ -1,4 +1,4 @@
-#include "rules/moves/contraction_labels.h"
+#include "rules/views/contraction_labels.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "rules/moves/dimension_groups.h"
+#include "rules/views/dimension_groups.h"
 
 namespace soapstone::rules {
 

@@ -1,4 +1,4 @@
-#include "rules/moves/size_names.h"
+#include "rules/views/size_names.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// The text of rules that move what operators are done to.
+// One side of a rule as text: lines that stand once each, and views of what they give.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "rules/moves/view.h"
+#include "rules/views/view.h"
 #include "rules/rule/source_text.h"
 
 namespace soapstone::rules {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "rules/moves/view.h"
+#include "rules/views/view.h"
 
 namespace soapstone::rules {
 

@@ -1,4 +1,4 @@
-#include "rules/moves/view.h"
+#include "rules/views/view.h"
 
 #include <algorithm>
 #include <functional>

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "rules/moves/view.h"
+#include "rules/views/view.h"
 
 namespace soapstone::rules {
 

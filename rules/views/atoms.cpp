@@ -1,4 +1,4 @@
-#include "rules/moves/atoms.h"
+#include "rules/views/atoms.h"
 
 #include <algorithm>
 #include <numeric>

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "rules/moves/view.h"
+#include "rules/views/view.h"
 
 namespace soapstone::rules {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "rules/moves/view.h"
+#include "rules/views/view.h"
 
 namespace soapstone::rules {
 
