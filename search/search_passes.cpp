@@ -307,16 +307,17 @@ void Searcher::go_on_from_names(const Rung& rung, const Candidate& from) {
 }
 
 /// Steps of linear recurrences, which these plans make longer before they make them shorter.
-void Searcher::go_on_from_joint_maps(const Rung& rung, const Candidate& from) {
+bool Searcher::go_on_from_joint_maps(const Rung& rung, const Candidate& from) {
   static const std::vector<PlanFinder> kOrder = {
       rules::find_joint_maps, rules::find_scaled_products, rules::find_contractions,
       rules::find_moves,      rules::find_factors,         rules::find_steps_of_products};
-  if (!options_.admits_made || stopped() || is_enough()) return;
+  if (!options_.admits_made || stopped() || is_enough()) return false;
   const Candidate once = carried_out(from, rules::find_common_nodes);
   now_ = with_plans(once, kOrder);
-  if (now_.graph.hash() == once.graph.hash()) return;
+  if (now_.graph.hash() == once.graph.hash()) return false;
   remember(now_);
   improve_in_turns(rung);
+  return !is_nearly_as_good(from, result_.best.front());
 }
 
 /// A merge that was a gain may hide a larger one: of operators behind parts of a product that run

@@ -10,6 +10,7 @@
 #include "ops/composites/onnx_contrib.h"
 #include "ops/composites/onnx_selections.h"
 #include "ops/composites/onnx_statistics.h"
+#include "ops/composites/onnx_transforms.h"
 #include "ops/definition/composite_operators.h"
 #include "ops/definition/indexing.h"
 #include "ops/definition/registry.h"
@@ -258,6 +259,7 @@ std::vector<OnnxReader> composite_readers() {
   for (OnnxReader& reader : attention_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : selection_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : statistics_readers()) readers.push_back(std::move(reader));
+  for (OnnxReader& reader : transform_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : contrib_readers(read_gemm)) readers.push_back(std::move(reader));
   for (const OpDefinition& op : composite_operators())
     readers.insert(readers.end(), op.onnx.readers.begin(), op.onnx.readers.end());

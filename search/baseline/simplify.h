@@ -38,17 +38,22 @@ core::Result<core::Graph> simplify(const core::Graph& graph, verifier::Admission
                                    SimplifyReport* report = nullptr,
                                    const core::StopToken& stop = {}, bool behind_opaque = true);
 
+/// The number as an attribute says it. None: no attribute does, as of an infinity or a negative
+/// zero.
+std::optional<double> as_attribute(float number);
+
 /// f32 weights of several elements become `full` or `eye` where that is what they hold.
 core::Graph name_constants(const core::Graph& graph);
 
-/// Constant expressions of single f32 numbers become numbers.
+/// Constant expressions of single f32 numbers become numbers, those of tensors that are filled with
+/// one number are filled with one.
 core::Graph fold_numbers(const core::Graph& graph);
 
 /// Of a choice that a constant makes in one way everywhere what is chosen is left, if it has the
 /// shape of the result.
 core::Graph decide_choices(const core::Graph& graph);
 
-/// decide_choices(), fold_numbers() and name_constants(), and nodes with the same operator,
+/// decide_choices(), name_constants() and fold_numbers(), and nodes with the same operator,
 /// attributes and inputs become one.
 core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr,
                              bool behind_opaque = true);

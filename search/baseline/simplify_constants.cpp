@@ -23,10 +23,7 @@ std::optional<double> only_value(const Literal& literal) {
   const float first = literal.as<float>()[0];
   const bool uniform =
       std::memcmp(bytes.data(), bytes.data() + sizeof(float), bytes.size() - sizeof(float)) == 0;
-  if (!uniform || !ops::is_representable(first) || (first == 0 && std::signbit(first)))
-    return std::nullopt;
-  const double value = ops::shortest_decimal(first);
-  return static_cast<float>(value) == first ? std::optional(value) : std::nullopt;
+  return uniform ? as_attribute(first) : std::nullopt;
 }
 
 bool is_eye(const Literal& literal) {
@@ -69,6 +66,12 @@ core::Result<TensorId> append_named(core::GraphBuilder& builder, const Literal& 
 }
 
 }  // namespace
+
+std::optional<double> as_attribute(float number) {
+  if (!ops::is_representable(number) || (number == 0 && std::signbit(number))) return std::nullopt;
+  const double value = ops::shortest_decimal(number);
+  return static_cast<float>(value) == number ? std::optional(value) : std::nullopt;
+}
 
 Graph name_constants(const Graph& graph) {
   std::optional<core::GraphBuilder> builder;

@@ -79,6 +79,41 @@ TEST(FoldNumbers, DimensionsThatNoReaderNeedsAreDropped) {
   EXPECT_TRUE(graph.tensor(node.inputs[1]).type.shape.empty());
 }
 
+TEST(FoldNumbers, WhatIsDoneToFilledTensorsFillsOne) {
+  const auto graph = fold_numbers(graph_of(R"(graph g
+  x: f32[2, 6]
+  c: f32[] = {0.5}
+  z = full(; shape=[3], value=0.0)
+  o = full(; shape=[2, 3], value=3.0)
+  h = mul(z, c)
+  r = add(o, h)
+  s = concat(o, r; axis=1)
+  t, u = split(s; axis=1, sizes=[4, 2])
+  v = concat(u, t; axis=1)
+  y = add(x, v)
+  return y
+)"));
+  ASSERT_EQ(graph.order().size(), 2U) << "a tensor of threes, and the sum";
+  const core::Node& filled = graph.node(graph.order()[0]);
+  EXPECT_EQ(filled.attributes.get_real("value"), 3.0);
+}
+
+TEST(FoldNumbers, FilledTensorsOfUnlikeNumbersStayApart) {
+  const auto graph = fold_numbers(graph_of(R"(graph g
+  x: f32[4]
+  z = full(; shape=[2], value=0.0)
+  o = full(; shape=[2], value=1.0)
+  n = neg(z)
+  i = reciprocal(z)
+  s = concat(z, o; axis=0)
+  t = concat(n, i; axis=0)
+  a = mul(x, s)
+  y = add(a, t)
+  return y
+)"));
+  EXPECT_EQ(graph.order().size(), 8U) << "a negative zero and an infinity are no numbers of rules";
+}
+
 TEST(FoldNumbers, WhatIsNoNumberStays) {
   const auto graph = fold_numbers(graph_of(R"(graph g
   x: f32[2]
