@@ -187,11 +187,37 @@ class BlockPlanner {
         kept.push_back(rank - graph_.tensor(node.inputs[operand]).type.shape.size() + axis);
         continue;
       }
+      if (node.op->movement == Movement::kReshape) {
+        std::ranges::copy(axes_reshaped(node, axis), std::back_inserter(kept));
+        continue;
+      }
       std::vector<std::optional<std::size_t>> places(node.inputs.size());
       places[operand] = axis;
       if (const auto its = kept_axis(graph_, node, places)) kept.push_back(its->front());
     }
     return kept;
+  }
+
+  /// Where what a reshape makes of an axis ends, and where it begins if that is another one:
+  /// anchors and classes of each, or heads and features.
+  Axes axes_reshaped(const Node& node, std::size_t axis) const {
+    const core::Shape& from = graph_.tensor(node.inputs[0]).type.shape;
+    const core::Shape& to = graph_.tensor(node.outputs[0]).type.shape;
+    const auto elements_from = [](const core::Shape& shape, std::size_t d) {
+      std::int64_t count = 1;
+      for (; d < shape.size(); ++d) count *= shape[d].constant();
+      return count;
+    };
+    Axes axes;
+    for (std::size_t d = to.size(); d-- > 0;) {
+      if (to[d] == 1) continue;
+      const bool ends = elements_from(to, d + 1) == elements_from(from, axis + 1);
+      const bool begins = elements_from(to, d) == elements_from(from, axis);
+      const bool surrounds = elements_from(to, d + 1) < elements_from(from, axis + 1) &&
+                             elements_from(to, d) > elements_from(from, axis + 1);
+      if (ends || begins || surrounds) axes.push_back(d);
+    }
+    return axes;
   }
 
   /// What siblings have in common, whatever their sizes along the axis.
@@ -223,9 +249,12 @@ class BlockPlanner {
       const bool may_be_whole = operand.kind == Kind::kRow || operand.kind == Kind::kSummed;
       operand.is_whole = may_be_whole && is_computed(operand.row) && widen(operand.row);
     }
+    // Where a reshape makes groups they are so many because sizes are what they are.
+    const WideOperand& first = form->operands[0];
+    const bool makes_groups = first.kind == Kind::kRow && first.row.groups != row.groups;
     std::vector<std::string> texts;
-    for (const bool any_sizes : {true, false})
-      texts.push_back(wide_operator(graph_, row, *form, any_sizes));
+    if (!makes_groups) texts.push_back(wide_operator(graph_, row, *form, true));
+    texts.push_back(wide_operator(graph_, row, *form, false));
     const bool sums = std::ranges::any_of(
         form->operands, [](const WideOperand& operand) { return operand.kind == Kind::kSummed; });
     add_step(row.tensors, std::move(texts),
@@ -242,7 +271,7 @@ class BlockPlanner {
     const NodeId its = graph_.tensor(row.tensors[0]).producer;
     if (!its.valid() || graph_.node(its).op->movement != Movement::kSplit) return false;
     const Node& split = graph_.node(its);
-    return split.outputs == row.tensors && ops::axis_by_role(split) == row.axis;
+    return row.groups == 1 && split.outputs == row.tensors && ops::axis_by_role(split) == row.axis;
   }
 
   /// Results of different nodes of which none needs another.

@@ -43,7 +43,8 @@ class FormFinder {
 
   std::optional<WideForm> find() {
     if (auto form = summed()) return form;
-    return count() > 1 ? side_by_side() : std::nullopt;
+    if (count() == 1) return std::nullopt;
+    return first().op->movement == core::Movement::kReshape ? reshaped() : side_by_side();
   }
 
  private:
@@ -117,9 +118,11 @@ class FormFinder {
       if (k == *data) {
         operand = summed_blocks(operands(k), axis);
       } else if (k == *weight) {
-        operand = {.kind = Kind::kWeights, .row = {operands(k), result}, .summed_axis = 1 - result};
+        operand = {.kind = Kind::kWeights,
+                   .row = {operands(k), result, results_.groups},
+                   .summed_axis = 1 - result};
       } else if (is_bias(k)) {
-        operand = {.kind = Kind::kRow, .row = {operands(k), 0}};
+        operand = {.kind = Kind::kRow, .row = {operands(k), 0, results_.groups}};
       } else if (first().inputs[k].valid()) {
         return std::nullopt;
       }
@@ -161,7 +164,7 @@ class FormFinder {
 
   /// Convolutions in groups of one size are one with all their groups.
   std::optional<WideForm> in_groups(std::size_t data, std::size_t weight) const {
-    if (results_.axis != 1) return std::nullopt;
+    if (results_.axis != 1 || results_.groups != 1) return std::nullopt;
     WideForm form{.operands = {}, .adds_groups = true};
     const auto per_group = [&](std::size_t i, TensorId id, std::size_t axis) {
       return shape(id)[axis].constant() / groups(i);
@@ -179,6 +182,34 @@ class FormFinder {
       form.operands.push_back({.kind = Kind::kRow, .row = {operands(k), k == data ? 1U : 0U}});
     }
     return is_consistent(form) ? std::optional(std::move(form)) : std::nullopt;
+  }
+
+  /// The axis of the operands along which their elements that become one group of a result, with
+  /// all that lies behind the axis, are a group again.
+  std::optional<WideForm> reshaped() const {
+    const Tensors all = operands(0);
+    const std::int64_t behind = elements_behind(results_.tensors[0], results_.axis);
+    for (std::size_t d = shape(all[0]).size(); d-- > 0;) {
+      const std::int64_t its = elements_behind(all[0], d);
+      const auto groups = [&](std::size_t i) -> std::int64_t {
+        const std::int64_t group =
+            length(results_.tensors[i], results_.axis) / results_.groups * behind;
+        const std::int64_t size = length(all[i], d) * its;
+        return its == 0 || group == 0 || group % its != 0 || size % group != 0 ? 0 : size / group;
+      };
+      if (!are_alike(graph_, all, d) || groups(0) == 0) continue;
+      bool is_one = true;
+      for (std::size_t i = 1; is_one && i < count(); ++i) is_one = groups(i) == groups(0);
+      if (is_one) return WideForm{{{.kind = Kind::kRow, .row = {all, d, groups(0)}}}};
+    }
+    return std::nullopt;
+  }
+  std::int64_t length(TensorId id, std::size_t axis) const { return shape(id)[axis].constant(); }
+  /// Elements of one place along the axis and all in front of it.
+  std::int64_t elements_behind(TensorId id, std::size_t axis) const {
+    std::int64_t count = 1;
+    for (std::size_t d = axis + 1; d < shape(id).size(); ++d) count *= length(id, d);
+    return count;
   }
 
   /// What is done along an axis place by place.
@@ -204,10 +235,10 @@ class FormFinder {
       bool fits = are_alike(graph_, all, d);
       for (std::size_t i = 0; fits && i < count(); ++i)
         fits = shape(all[i])[d] == shape(results_.tensors[i])[results_.axis];
-      if (fits) ways.push_back({.kind = Kind::kRow, .row = {all, d}});
+      if (fits) ways.push_back({.kind = Kind::kRow, .row = {all, d, results_.groups}});
     }
     if (const auto d = repeated_axis(all))
-      ways.push_back({.kind = Kind::kRepeated, .row = {all, *d}});
+      ways.push_back({.kind = Kind::kRepeated, .row = {all, *d, results_.groups}});
     return ways;
   }
 

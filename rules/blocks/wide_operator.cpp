@@ -26,6 +26,91 @@ Texts numbered(const std::string& name, std::size_t count) {
   return names;
 }
 
+/// A row as the text of rules: sizes, and how it becomes one tensor and is made of one.
+class RowText {
+ public:
+  RowText(const Graph& graph, const SizeTexts& sizes, const Row& row)
+      : graph_(graph), sizes_(sizes), row_(row) {}
+
+  /// Of one group. Those of several are numbers: from a product of two sizes a match cannot tell
+  /// either.
+  std::string width(std::size_t i) const {
+    const std::int64_t length = graph_.tensor(row_.tensors[i]).type.shape[row_.axis].constant();
+    return row_.groups == 1 ? sizes_.size(length) : std::to_string(length / row_.groups);
+  }
+  std::string length(std::size_t i) const { return of_all_groups(width(i)); }
+  Texts shape(std::size_t i) const {
+    Texts shape = sizes_.shape(row_.tensors[i]);
+    shape[row_.axis] = length(i);
+    return shape;
+  }
+  std::string declared(std::size_t i) const { return sizes_.declared(row_.tensors[i], shape(i)); }
+  Texts widths() const {
+    Texts all;
+    for (std::size_t i = 0; i < row_.tensors.size(); ++i) all.push_back(width(i));
+    return all;
+  }
+  std::string whole_length() const {
+    const std::string sum = SizeTexts::sum(widths());
+    return of_all_groups(row_.groups > 1 && row_.tensors.size() > 1 ? "(" + sum + ")" : sum);
+  }
+  std::string declared_whole() const {
+    return sizes_.declared(row_.tensors[0], with(shape(0), whole_length()));
+  }
+
+  /// Lines that make these names the tensors of a row.
+  std::string parted(const std::string& whole, const Texts& names) const {
+    if (row_.groups == 1)
+      return fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", list_of(names), whole,
+                         row_.axis, list_of(widths()));
+    const Texts parts = numbered(whole + "g", names.size());
+    std::string lines = reshaped(whole + "g", whole, in_groups(shape(0), SizeTexts::sum(widths())));
+    lines += fmt::format("    {} = split({}g; axis={}, sizes=[{}])\n", list_of(parts), whole,
+                         row_.axis + 1, list_of(widths()));
+    for (std::size_t i = 0; i < names.size(); ++i) lines += reshaped(names[i], parts[i], shape(i));
+    return lines;
+  }
+
+  /// Lines that make the whole of these names, of tensors with this shape but for groups that are
+  /// so wide.
+  std::string joined(const std::string& whole, const Texts& names, const Texts& shape,
+                     const Texts& widths) const {
+    if (row_.groups == 1)
+      return fmt::format("    {} = concat({}; axis={})\n", whole, list_of(names), row_.axis);
+    const Texts parts = numbered(whole + "g", names.size());
+    std::string lines;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      lines += reshaped(parts[i], names[i], in_groups(shape, widths[i]));
+    lines += fmt::format("    {}g = concat({}; axis={})\n", whole, list_of(parts), row_.axis + 1);
+    const std::string sum = of_all_groups("(" + SizeTexts::sum(widths) + ")");
+    return lines + reshaped(whole, whole + "g", with(shape, sum));
+  }
+
+ private:
+  static std::string reshaped(const std::string& name, const std::string& from,
+                              const Texts& shape) {
+    return fmt::format("    {} = reshape({}; shape=[{}])\n", name, from, list_of(shape));
+  }
+  std::string of_all_groups(const std::string& width) const {
+    return row_.groups == 1 ? width : fmt::format("{}*{}", row_.groups, width);
+  }
+  Texts with(Texts shape, const std::string& length) const {
+    shape[row_.axis] = length;
+    return shape;
+  }
+  /// With a dimension for the groups in front of the axis.
+  Texts in_groups(const Texts& shape, const std::string& width) const {
+    Texts grouped = with(shape, width);
+    grouped.insert(grouped.begin() + static_cast<std::ptrdiff_t>(row_.axis),
+                   std::to_string(row_.groups));
+    return grouped;
+  }
+
+  const Graph& graph_;
+  const SizeTexts& sizes_;
+  const Row& row_;
+};
+
 std::string rule(const Node& node, const std::string& head, const std::string& source,
                  const std::string& target) {
   return fmt::format("rule {}{}\n{}  placed\n  source\n{}  target\n{}", kBlocksPrefix,
@@ -46,14 +131,13 @@ class WideOperator {
       wide.push_back(add(form_.operands[k], std::string(1, static_cast<char>('a' + k)), read));
     const Texts results = numbered("y", count);
     for (std::size_t i = 0; i < count; ++i)
-      source_ += fmt::format("    {} = {}\n", results[i], call(sibling(i), read[i], false));
+      source_ += fmt::format("    {} = {}\n", results[i], call(i, read[i]));
     if (count == 1) {
-      target_ += fmt::format("    y1 = {}\n", call(node_, wide, true));
+      target_ += fmt::format("    y1 = {}\n", call(std::nullopt, wide));
       return rule(node_, head_, source_, target_);
     }
-    target_ += fmt::format("    y = {}\n", call(node_, wide, true));
-    target_ += fmt::format("    {} = split(y; axis={}, sizes=[{}])\n", list_of(results),
-                           results_.axis, list_of(sizes_.along(results_.tensors, results_.axis)));
+    target_ += fmt::format("    y = {}\n", call(std::nullopt, wide));
+    target_ += RowText(graph_, sizes_, results_).parted("y", results);
     return rule(node_, head_, source_, target_);
   }
 
@@ -81,34 +165,34 @@ class WideOperator {
     read_by_all([&](std::size_t i) {
       return blocks[operand.kind == Kind::kSummed ? operand.blocks[i] : i];
     });
+    const RowText row(graph_, sizes_, operand.row);
     if (operand.is_whole) {
-      head_ += fmt::format("  {}: {}\n", name,
-                           sizes_.declared_whole(operand.row.tensors, operand.row.axis));
-      source_ += fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", list_of(blocks), name,
-                             operand.row.axis,
-                             list_of(sizes_.along(operand.row.tensors, operand.row.axis)));
+      head_ += fmt::format("  {}: {}\n", name, row.declared_whole());
+      source_ += row.parted(name, blocks);
       return name;
     }
     Texts parts;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      const TensorId id = operand.row.tensors[i];
-      head_ += fmt::format("  {}: {}\n", blocks[i], sizes_.declared(id));
-      parts.push_back(part(operand, blocks[i], i));
+      head_ += fmt::format("  {}: {}\n", blocks[i], row.declared(i));
+      parts.push_back(part(operand, row, blocks[i], i));
     }
     if (parts.size() == 1) return parts[0];
-    target_ +=
-        fmt::format("    {} = concat({}; axis={})\n", name, list_of(parts), operand.row.axis);
+    Texts shape = row.shape(0);
+    if (operand.kind == Kind::kWeights)
+      shape[operand.summed_axis] = RowText(graph_, sizes_, summed().row).whole_length();
+    const Row& wide = operand.kind == Kind::kRepeated ? results_ : operand.row;
+    target_ += row.joined(name, parts, shape, RowText(graph_, sizes_, wide).widths());
     return name;
   }
 
   /// One block as it stands in the whole; its name.
-  std::string part(const WideOperand& operand, const std::string& block, std::size_t i) {
-    const Texts shape = sizes_.shape(operand.row.tensors[i]);
+  std::string part(const WideOperand& operand, const RowText& row, const std::string& block,
+                   std::size_t i) {
+    Texts shape = row.shape(i);
     const std::string name = block + "p";
     if (operand.kind == Kind::kRepeated) {
-      Texts repeated = shape;
-      repeated[operand.row.axis] = sizes_.size(results_.tensors[i], results_.axis);
-      target_ += fmt::format("    {} = expand({}; shape=[{}])\n", name, block, list_of(repeated));
+      shape[operand.row.axis] = RowText(graph_, sizes_, results_).length(i);
+      target_ += fmt::format("    {} = expand({}; shape=[{}])\n", name, block, list_of(shape));
       return name;
     }
     if (operand.kind != Kind::kWeights) return block;
@@ -127,33 +211,34 @@ class WideOperator {
   }
   static std::ptrdiff_t offset(std::size_t k) { return static_cast<std::ptrdiff_t>(k); }
 
-  /// The operator of a sibling, or of all.
-  std::string call(const Node& node, Texts operands, bool of_all) const {
+  /// The operator of that sibling, or of all.
+  std::string call(std::optional<std::size_t> i, Texts operands) const {
+    const Node& node = sibling(i.value_or(0));
     while (!operands.empty() && operands.back() == "_") operands.pop_back();
     Texts attributes;
     for (const core::AttributeSchema& schema : node.op->attributes) {
       const core::AttributeValue* const value = node.attributes.find(schema.name);
       if (value != nullptr)
-        attributes.push_back(fmt::format("{}={}", schema.name, attribute(schema, *value, of_all)));
+        attributes.push_back(fmt::format("{}={}", schema.name, attribute(schema, *value, i)));
     }
     return fmt::format("{}({}{}{})", node.op->name, list_of(operands),
                        attributes.empty() ? "" : "; ", list_of(attributes));
   }
 
   std::string attribute(const core::AttributeSchema& schema, const core::AttributeValue& value,
-                        bool of_all) const {
+                        std::optional<std::size_t> i) const {
+    const RowText row(graph_, sizes_, results_);
     if (schema.role == AttributeRole::kShape) {
       Texts shape;
       for (const Polynomial& n : std::get<std::vector<Polynomial>>(value))
         shape.push_back(sizes_.size(n.constant()));
-      if (of_all)
-        shape[results_.axis] = SizeTexts::sum(sizes_.along(results_.tensors, results_.axis));
+      shape[results_.axis] = i ? row.length(*i) : row.whole_length();
       return fmt::format("[{}]", list_of(shape));
     }
-    if (schema.role == AttributeRole::kGroup && of_all && form_.adds_groups) {
+    if (schema.role == AttributeRole::kGroup && !i && form_.adds_groups) {
       std::int64_t groups = 0;
-      for (std::size_t i = 0; i < results_.tensors.size(); ++i)
-        groups += sibling(i).attributes.get_int(schema.name);
+      for (std::size_t k = 0; k < results_.tensors.size(); ++k)
+        groups += sibling(k).attributes.get_int(schema.name);
       return std::to_string(groups);
     }
     return core::to_string(value, graph_.symbols());
@@ -193,9 +278,9 @@ std::string wide_join(const Graph& graph, const Node& join, const std::vector<Ro
     Row blocks{{}, axis};
     for (; k < row->end(); ++k) blocks.tensors.push_back(join.inputs[k]);
     const Texts names = numbered(name + "p", blocks.tensors.size());
-    head += fmt::format("  {}: {}\n", name, sizes.declared_whole(blocks.tensors, blocks.axis));
-    source += fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", list_of(names), name, axis,
-                          list_of(sizes.along(blocks.tensors, blocks.axis)));
+    const RowText text(graph, sizes, blocks);
+    head += fmt::format("  {}: {}\n", name, text.declared_whole());
+    source += text.parted(name, names);
     parts.insert(parts.end(), names.begin(), names.end());
     ++row;
   }

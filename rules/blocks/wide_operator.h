@@ -14,10 +14,12 @@
 namespace soapstone::rules {
 
 /// Tensors side by side along an axis: of one element type and rank, and of equal sizes along all
-/// other axes.
+/// other axes. Behind a reshape of anchors and their classes they lie so within each of several
+/// groups: the first group of each, then the second group of each, ….
 struct Row {
   std::vector<TensorId> tensors;
   std::size_t axis = 0;
+  std::int64_t groups = 1;
   auto operator<=>(const Row&) const = default;
 };
 

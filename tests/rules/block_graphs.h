@@ -87,6 +87,29 @@ inline constexpr BlockGraph kBlockGraphs[] = {
      "  g2 = reduce_max(c2; axes=[2, 3], keep_dims=1)\n  f1 = reshape(g1; shape=[2, 4])\n"
      "  f2 = reshape(g2; shape=[2, 2])\n  y = concat(f1, f2; axis=1)\n  return y\n",
      "conv reduce_max reshape concat"},
+    {"anchors_and_classes", "  x: f32[1, 3, 4, 5]\n",
+     "  w1 = full(; shape=[4, 3, 1, 1], value=0.5)\n  w2 = full(; shape=[6, 3, 1, 1], value=0.25)\n"
+     "  b1 = full(; shape=[4], value=0.5)\n  b2 = full(; shape=[6], value=0.25)\n"
+     "  c1 = conv(x, w1, b1)\n  c2 = conv(x, w2, b2)\n"
+     "  t1 = transpose(c1; perm=[0, 2, 3, 1])\n  t2 = transpose(c2; perm=[0, 2, 3, 1])\n"
+     "  f1 = reshape(t1; shape=[1, 40, 2])\n  f2 = reshape(t2; shape=[1, 40, 3])\n"
+     "  y = concat(f1, f2; axis=2)\n  return y\n",
+     "conv transpose reshape concat"},
+    {"anchors_behind_a_layer", "  x: f32[1, 3, 4, 5]\n",
+     "  w1 = full(; shape=[4, 3, 1, 1], value=0.5)\n  w2 = full(; shape=[2, 3, 1, 1], value=0.25)\n"
+     "  v1 = full(; shape=[4, 4, 1, 1], value=0.5)\n  v2 = full(; shape=[6, 2, 1, 1], value=0.25)\n"
+     "  c1 = conv(x, w1)\n  c2 = conv(x, w2)\n  r1 = relu(c1)\n  r2 = relu(c2)\n"
+     "  d1 = conv(r1, v1)\n  d2 = conv(r2, v2)\n"
+     "  f1 = reshape(d1; shape=[1, 2, 2, 20])\n  f2 = reshape(d2; shape=[1, 2, 3, 20])\n"
+     "  y1 = exp(f1)\n  y2 = exp(f2)\n  return y1, y2\n",
+     "conv relu conv reshape exp"},
+    {"flattened_images", "  x: f32[2, 3, 4, 4]\n",
+     "  w1 = full(; shape=[4, 3, 1, 1], value=0.5)\n  w2 = full(; shape=[2, 3, 1, 1], value=0.25)\n"
+     "  v1 = full(; shape=[64, 3], value=0.5)\n  v2 = full(; shape=[32, 2], value=0.25)\n"
+     "  c1 = conv(x, w1)\n  c2 = conv(x, w2)\n  f1 = reshape(c1; shape=[2, 64])\n"
+     "  f2 = reshape(c2; shape=[2, 32])\n  p1 = matmul(f1, v1)\n  p2 = matmul(f2, v2)\n"
+     "  y = concat(p1, p2; axis=1)\n  return y\n",
+     "conv reshape matmul concat"},
     {"beside_others", "  x: f32[6, 4]\n  z: f32[6, 3]\n",
      "  w1 = full(; shape=[4, 3], value=0.5)\n  w2 = full(; shape=[4, 2], value=0.25)\n"
      "  p1 = matmul(x, w1)\n  p2 = matmul(x, w2)\n  r1 = exp(p1)\n  r2 = exp(p2)\n"

@@ -424,14 +424,14 @@ def calibrated_folds_of_scikit_learn(random):
                 score = g.Add(g.Mul(score, -slope[k]), offset[k:k + 1])
                 chances.append(g.Div(1.0, g.Add(g.Exp(score), 1.0)))
             t = g.Concat(*chances, axis=1)
-            total.append(g.Div(t, g.Add(g.ReduceSum(t, [1], keepdims=1), 1e-9)))
+            total.append(g.Div(t, g.Add(g.ReduceSum(t, [1], keepdims=1), 1e-3)))
         return g.Div(g.Sum(*total), 5.0)
 
     def expert(g, x):
         weights = [w / scale[:, None] * slope for _, scale, w, _, slope, _ in folds]
         biases = [(b - mean / scale @ w) * slope - offset for mean, scale, w, b, slope, offset in folds]
         t = g.Reshape(g.Sigmoid(g.Gemm(x, side_by_side(*weights), side_by_side(*biases))), [128, 5, 4])
-        total = g.Add(g.ReduceSum(t, [2], keepdims=1), 1e-9)
+        total = g.Add(g.ReduceSum(t, [2], keepdims=1), 1e-3)
         return g.ReduceMean(g.Div(t, total), [1], keepdims=0)
     return given, expert
 
