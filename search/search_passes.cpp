@@ -313,11 +313,14 @@ bool Searcher::go_on_from_joint_maps(const Rung& rung, const Candidate& from) {
       rules::find_moves,      rules::find_factors,         rules::find_steps_of_products};
   if (!options_.admits_made || stopped() || is_enough()) return false;
   const Candidate once = carried_out(from, rules::find_common_nodes);
-  now_ = with_plans(once, kOrder);
-  if (now_.graph.hash() == once.graph.hash()) return false;
-  remember(now_);
-  improve_in_turns(rung);
-  return !is_nearly_as_good(from, result_.best.front());
+  // Maps of one tensor may pay only once those of the next one are made.
+  for (const Candidate& start : {once, carried_out(once, rules::find_joint_maps)}) {
+    now_ = with_plans(start, kOrder);
+    if (now_.graph.hash() == once.graph.hash()) continue;
+    remember(now_);
+    improve_in_turns(rung);
+  }
+  return !result_.best.empty() && !is_nearly_as_good(from, result_.best.front());
 }
 
 /// A merge that was a gain may hide a larger one: of operators behind parts of a product that run

@@ -76,7 +76,7 @@ Status check_rule(const RuleMessage& rule) {
 // Text.
 
 /// Names for the unknowns that are left: a, b, …, z, a1, ….
-class SizeNames {
+class TasoSizeNames {
  public:
   void add(const Polynomial& p) {
     for (Symbol s : p.symbols()) {
@@ -224,7 +224,7 @@ class ImportedText {
   std::size_t free_rank_;
   SizeEquations source_sizes_, target_sizes_;
   std::map<std::int32_t, taso::Value> inputs_;
-  SizeNames names_;
+  TasoSizeNames names_;
 };
 
 void import_rule(const RuleMessage& message, std::size_t number, const TasoImportOptions& options,

@@ -412,7 +412,7 @@ def advantages_by_generalized_estimation(random):
 @network(x=(128, 64))
 def calibrated_folds_of_scikit_learn(random):
     """Calibrated support vectors (Platt 1999), skl2onnx: five folds, each scaled, and a sigmoid a class."""
-    folds = [(random(64), random.positive(64), random(64, 4) * 2, random(4), random.positive(4), random(4))
+    folds = [(random(64), random.positive(64), random(64, 4) / 4, random(4), random.positive(4), random(4))
              for _ in range(5)]
 
     def given(g, x):
