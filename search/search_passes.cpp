@@ -251,11 +251,13 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
        rules::find_moves, rules::find_moved_pads, rules::find_factors,
        rules::find_steps_of_products}};
   // Gone on from only where a sum is taken: the rest leads to what the others do.
-  static const std::vector<PlanFinder> kSums = {
-      rules::find_linear_maps,     rules::find_factored_sums,
-      rules::find_scaled_products, rules::find_contractions,
-      rules::find_moves,           rules::find_moved_pads,
-      rules::find_factors,         rules::find_steps_of_products};
+  static const std::vector<PlanFinder> kSums[] = {
+      {rules::find_linear_maps, rules::find_factored_sums, rules::find_scaled_products,
+       rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
+       rules::find_steps_of_products},
+      {rules::find_factored_sums, rules::find_linear_maps, rules::find_scaled_products,
+       rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
+       rules::find_steps_of_products}};
   if (!options_.admits_made) return;
   const Candidate once =
       carried_out(carried_out(from, rules::find_joined_reshapes), rules::find_common_nodes);
@@ -288,9 +290,11 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       if (stopped() || is_enough()) return;
       go_on(with_plans(start, finders));
     }
-    if (stopped() || is_enough()) return;
-    Candidate with = with_plans(start, kSums);
-    if (steps_of_sums(with) > steps_of_sums(start)) go_on(std::move(with));
+    for (const std::vector<PlanFinder>& finders : kSums) {
+      if (stopped() || is_enough()) return;
+      Candidate with = with_plans(start, finders);
+      if (steps_of_sums(with) > steps_of_sums(start)) go_on(std::move(with));
+    }
   }
 }
 

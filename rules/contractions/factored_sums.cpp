@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rules/contractions/factoring.h"
 #include "rules/contractions/rule_head.h"
@@ -94,8 +95,10 @@ class SumWriter {
     const bool has_others = !std::ranges::all_of(term.operands, is_number);
     for (const SumOperand& operand : term.operands) {
       const bool is_apart = scalars_ == Scalars::kApart && has_others && is_number(operand);
-      const auto name = operand.sum ? write(*operand.sum, std::nullopt)
-                                    : head_.indexed(operand.leaf, sizes_, side_);
+      const auto name = operand.stacked_along ? stacked(operand)
+                        : operand.is_unit     ? std::optional(unit(operand))
+                        : operand.sum         ? write(*operand.sum, std::nullopt)
+                                              : head_.indexed(operand.leaf, sizes_, side_);
       if (!name) return std::nullopt;
       (is_apart ? numbers : names).push_back(*name);
       if (!is_apart) product.operands.push_back({operand.indices, operand.is_constant});
@@ -114,6 +117,29 @@ class SumWriter {
       now.name = side_.line(call);
     }
     return now;
+  }
+
+  IndexedName unit(const SumOperand& operand) {
+    const std::size_t row = *operand.leaf.indices[0], column = *operand.leaf.indices[1];
+    return {side_.line(fmt::format("eye(; shape=[{0}, {0}])", sizes_[row])), {row, column}};
+  }
+
+  /// The terms of a sum one behind the other.
+  std::optional<IndexedName> stacked(const SumOperand& stack) {
+    const IndexSet& own = stack.sum->result;
+    const std::vector<std::size_t> order(own.begin(), own.end());
+    const Names sizes = names_of(products_.sizes_of(order));
+    Names in_stack = sizes, parts;
+    in_stack.insert(in_stack.begin(), "1");
+    for (const SumTerm& term : stack.sum->terms) {
+      auto part = product(term, own, order);
+      if (!part || !turn(*part, order)) return std::nullopt;
+      parts.push_back(side_.reshaped(part->name, sizes, in_stack));
+    }
+    IndexedName all{side_.line(fmt::format("concat({}; axis=0)", fmt::join(parts, ", "))),
+                    {*stack.stacked_along}};
+    all.indices.insert(all.indices.end(), order.begin(), order.end());
+    return all;
   }
 
   /// Gives the tensor that order. False: it has other indices.
@@ -145,8 +171,8 @@ class SumWriter {
 
 /// A rule for the sum, if it costs less than now. `cost` is what it costs then. `behind`: a node
 /// that reads the sum alone, if that is what is computed.
-std::optional<std::string> text_of(const Graph& graph, const SumOfProducts& read,
-                                   const Node* behind, Scalars scalars, double& cost) {
+std::optional<std::string> text_of(const Graph& graph, SumOfProducts read, const Node* behind,
+                                   Scalars scalars, Constants constants, double& cost) {
   RuleHead head(graph);
   for (const TensorId id : read.operands) head.keep(graph.node(graph.tensor(id).producer));
   std::set<TensorId> computed;
@@ -160,8 +186,9 @@ std::optional<std::string> text_of(const Graph& graph, const SumOfProducts& read
   std::vector<std::size_t> order;
   for (const auto& index : read.result)
     if (index) order.push_back(*index);
+  const TermSum form = factored(read, scalars, constants);
   SumWriter writer(read, head, target, scalars);
-  const auto sum = writer.write(factored(read, scalars), order);
+  const auto sum = writer.write(form, order);
   if (!sum || writer.cost() > kGain * cost) return std::nullopt;
   cost = writer.cost();
   const Node& last = graph.node(read.nodes.back());
@@ -185,7 +212,7 @@ std::optional<SumOfProducts> read_before(const Graph& graph, const SumReader& re
   const TensorId operand = softmax.inputs[0];
   const NodeId producer = graph.tensor(operand).producer;
   if (!producer.valid() || graph.consumers(operand).size() != 1 || graph.is_output(operand) ||
-      !is_term_node(graph, graph.node(producer)))
+      !is_sum_node(graph, graph.node(producer)))
     return std::nullopt;
   auto read = reader.read(producer);
   const auto index = read ? read->result[*softmax_axis(softmax)] : std::nullopt;
@@ -205,14 +232,16 @@ std::vector<RewritePlan> find_factored_sums(const Graph& graph) {
     const Node& node = graph.node(id);
     if (graph.is_constant_expression(id)) continue;
     const bool is_softmax = softmax_axis(node).has_value();
-    if (!is_softmax && !is_term_node(graph, node)) continue;
+    if (!is_softmax && !is_sum_node(graph, node)) continue;
     const auto read = is_softmax ? read_before(graph, reader, node) : reader.read(id);
     if (!read) continue;
     std::optional<std::string> best;
     double cost = read->cost_now;
     for (const Scalars scalars : {Scalars::kFolded, Scalars::kApart})
-      if (auto text = text_of(graph, *read, is_softmax ? &node : nullptr, scalars, cost))
-        best = std::move(text);
+      for (const Constants constants : {Constants::kAdded, Constants::kStacked})
+        if (auto text =
+                text_of(graph, *read, is_softmax ? &node : nullptr, scalars, constants, cost))
+          best = std::move(text);
     if (best)
       plans.push_back({{{.results = node.outputs,
                          .texts = {*std::move(best)},

@@ -15,7 +15,9 @@ constexpr int kMostTries = 300;
 /// Of indices that are summed: what those of one term are called in another.
 class Unifier {
  public:
-  explicit Unifier(const IndexSet& outer) : outer_(outer) {}
+  /// `takes_units`: an outer index there may be a summed one here, times a unit matrix.
+  explicit Unifier(const IndexSet& outer, bool takes_units = false)
+      : outer_(outer), takes_units_(takes_units) {}
 
   bool unify(const ContractionLeaf& leaf, const ContractionLeaf& other) {
     if (leaf.tensor != other.tensor || leaf.piece != other.piece) return false;
@@ -33,12 +35,15 @@ class Unifier {
 
  private:
   bool is_same(std::optional<std::size_t> here, std::optional<std::size_t> there) {
-    if (!here || !there || outer_.contains(*here) || outer_.contains(*there)) return here == there;
+    const bool is_unit = takes_units_ && here && there && !outer_.contains(*here);
+    if (!here || !there || outer_.contains(*here) || (outer_.contains(*there) && !is_unit))
+      return here == there;
     return names_.emplace(*there, *here).first->second == *here &&
            taken_.emplace(*here, *there).first->second == *there;
   }
 
   const IndexSet& outer_;
+  bool takes_units_;
   Renaming names_, taken_;  // from there to here, and back
 };
 
@@ -59,7 +64,7 @@ bool turn_if_negative(TermSum& sum) {
 }
 
 SumOperand operand_of(TermSum sum, bool is_constant) {
-  SumOperand operand{{}, nullptr, sum.result, is_constant};
+  SumOperand operand{.indices = sum.result, .is_constant = is_constant};
   operand.sum = std::make_shared<const TermSum>(std::move(sum));
   return operand;
 }
@@ -73,11 +78,18 @@ struct Divided {
 /// Terms whose varying operands are the same.
 class Collector {
  public:
-  Collector(const SumOfProducts& sum, Scalars scalars) : outer_(sum.sum.result), scalars_(scalars) {
-    for (const SumTerm& term : sum.sum.terms) add(term);
+  Collector(SumOfProducts& sum, Scalars scalars, Constants constants)
+      : outer_(sum.sum.result), sizes_(sum.sizes), scalars_(scalars), constants_(constants) {
+    std::vector<const SumTerm*> terms;
+    for (const SumTerm& term : sum.sum.terms) terms.push_back(&term);
+    // What a matrix is put to stands before what none is put to.
+    if (constants == Constants::kStacked)
+      std::ranges::stable_sort(terms, std::ranges::greater{},
+                               [](const SumTerm* term) { return term->operands.size(); });
+    for (const SumTerm* const term : terms) add(*term);
   }
 
-  TermSum collected() const {
+  TermSum collected() {
     TermSum sum{{}, outer_, 0};
     for (const std::vector<Divided>& group : groups_) add_group(group, sum);
     return sum;
@@ -95,11 +107,14 @@ class Collector {
       const Divided& first = group.front();
       const auto names = same(first.varying, divided.varying);
       if (!names) continue;
-      divided.varying = first.varying;
-      divided.constant = all_renamed(divided.constant, *names);
-      if (constant_indices(divided) != constant_indices(first)) continue;
-      if (divided.constant.empty() || first.constant.empty()) continue;  // no sum of constants
-      group.push_back(std::move(divided));
+      Divided like_first{divided.is_negative, first.varying, {}};
+      like_first.constant = all_renamed(divided.constant, *names);
+      for (const auto& [there, here] : *names)
+        if (outer_.contains(there)) like_first.constant.push_back(unit(there, here));
+      if (constant_indices(like_first) != constant_indices(first)) continue;
+      // There is no sum of constants.
+      if (like_first.constant.empty() || first.constant.empty()) continue;
+      group.push_back(std::move(like_first));
       return;
     }
     groups_.push_back({std::move(divided)});
@@ -108,7 +123,7 @@ class Collector {
   std::optional<Renaming> same(const std::vector<SumOperand>& a,
                                const std::vector<SumOperand>& b) const {
     if (a.size() != b.size()) return std::nullopt;
-    Unifier unifier(outer_);
+    Unifier unifier(outer_, constants_ == Constants::kStacked);
     std::vector<bool> used(b.size(), false);
     for (const SumOperand& operand : a) {
       std::size_t k = 0;
@@ -119,18 +134,87 @@ class Collector {
     return unifier.names();
   }
 
-  /// Those of the constants that what varies or the result has, too.
-  IndexSet constant_indices(const Divided& term) const {
-    IndexSet outside = outer_, all;
+  static SumOperand unit(std::size_t a, std::size_t b) {
+    return {.leaf = {core::TensorId::none(), {a, b}},
+            .is_unit = true,
+            .indices = {a, b},
+            .is_constant = true};
+  }
+
+  /// All that what varies or the result has.
+  IndexSet indices_outside(const Divided& term) const {
+    IndexSet outside = outer_;
     for (const SumOperand& operand : term.varying)
       outside.insert(operand.indices.begin(), operand.indices.end());
+    return outside;
+  }
+
+  /// Those of the constants that what varies or the result has, too.
+  IndexSet constant_indices(const Divided& term) const {
+    const IndexSet outside = indices_outside(term);
+    IndexSet all;
     for (const SumOperand& operand : term.constant)
       for (const std::size_t index : operand.indices)
         if (outside.contains(index)) all.insert(index);
     return all;
   }
 
-  void add_group(const std::vector<Divided>& group, TermSum& sum) const {
+  /// The constants of a term as products that share nothing that is summed, by the indices that
+  /// each has outside. Empty: two have the same, or there are numbers.
+  std::map<IndexSet, SumTerm> factors_apart(const Divided& term) const {
+    const IndexSet outside = indices_outside(term);
+    std::vector<std::pair<IndexSet, SumTerm>> factors;  // with all of their indices
+    for (const SumOperand& operand : term.constant) {
+      std::pair<IndexSet, SumTerm> joined{operand.indices, {false, {operand}}};
+      const auto is_joined = [&](const auto& other) {
+        const bool shares = std::ranges::any_of(other.first, [&](std::size_t index) {
+          return joined.first.contains(index) && !outside.contains(index);
+        });
+        if (!shares) return false;
+        joined.first.insert(other.first.begin(), other.first.end());
+        std::ranges::copy(other.second.operands, std::back_inserter(joined.second.operands));
+        return true;
+      };
+      std::erase_if(factors, is_joined);
+      factors.push_back(std::move(joined));
+    }
+    std::map<IndexSet, SumTerm> apart;
+    for (auto& [indices, factor] : factors) {
+      IndexSet kept;
+      std::ranges::set_intersection(indices, outside, std::inserter(kept, kept.end()));
+      if (kept.empty() || !apart.emplace(std::move(kept), std::move(factor)).second) return {};
+    }
+    return apart;
+  }
+
+  /// The factors of all terms, each kind along a new index. None: they are of other kinds, or one
+  /// is a single tensor, of which the sum is smaller.
+  std::optional<std::vector<SumOperand>> stacked(const std::vector<Divided>& group) {
+    std::map<IndexSet, TermSum> kinds;
+    for (const Divided& term : group) {
+      std::map<IndexSet, SumTerm> apart = factors_apart(term);
+      if (apart.size() < 2 || term.is_negative != group.front().is_negative) return std::nullopt;
+      for (auto& [indices, factor] : apart) {
+        TermSum& kind = kinds[indices];
+        kind.result = indices;
+        kind.terms.push_back(std::move(factor));
+      }
+    }
+    const bool is_each_complete = std::ranges::all_of(
+        kinds, [&](const auto& kind) { return kind.second.terms.size() == group.size(); });
+    if (!is_each_complete) return std::nullopt;
+    const std::size_t along = sizes_.size();
+    sizes_.push_back(static_cast<std::int64_t>(group.size()));
+    std::vector<SumOperand> operands;
+    for (auto& [indices, kind] : kinds) {
+      SumOperand& operand = operands.emplace_back(operand_of(std::move(kind), true));
+      operand.stacked_along = along;
+      operand.indices.insert(along);
+    }
+    return operands;
+  }
+
+  void add_group(const std::vector<Divided>& group, TermSum& sum) {
     const Divided& first = group.front();
     std::vector<SumTerm> constants;
     for (const Divided& of_group : group)
@@ -140,7 +224,11 @@ class Collector {
       return;
     }
     SumTerm term{first.is_negative, first.varying};
-    if (group.size() == 1 && first.constant.size() <= 1) {
+    const auto stacks =
+        constants_ == Constants::kStacked && group.size() > 1 ? stacked(group) : std::nullopt;
+    if (stacks) {
+      std::ranges::copy(*stacks, std::back_inserter(term.operands));
+    } else if (group.size() == 1 && first.constant.size() <= 1) {
       std::ranges::copy(first.constant, std::back_inserter(term.operands));
     } else {
       TermSum factor{std::move(constants), constant_indices(first), 0};
@@ -151,7 +239,9 @@ class Collector {
   }
 
   const IndexSet& outer_;
+  Sizes& sizes_;
   Scalars scalars_;
+  Constants constants_;
   std::vector<std::vector<Divided>> groups_;
 };
 
@@ -254,8 +344,9 @@ class Factoring {
 
 }  // namespace
 
-TermSum factored(const SumOfProducts& sum, Scalars scalars) {
-  return Factoring(sum.sizes).best(Collector(sum, scalars).collected());
+TermSum factored(SumOfProducts& sum, Scalars scalars, Constants constants) {
+  TermSum collected = Collector(sum, scalars, constants).collected();
+  return Factoring(sum.sizes).best(std::move(collected));
 }
 
 }  // namespace soapstone::rules

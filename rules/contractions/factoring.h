@@ -11,9 +11,16 @@ enum class Scalars : std::uint8_t {
   kApart,   ///< Behind what they scale, which other terms may share.
 };
 
+/// How terms that only differ in constants become one.
+enum class Constants : std::uint8_t {
+  kAdded,    ///< The sum of their constants is one.
+  kStacked,  ///< `Σ A·x·B` is a product with all A side by side, and one with all B.
+};
+
 /// Terms that only differ in constants as one term, and then the cheapest way found to take common
 /// operands out of sums: `L·(x·A) + L·(L·(x·B)) = L·(x·A + L·(x·B))`. Complexity: at most a few
 /// hundred sums are looked at.
-TermSum factored(const SumOfProducts& sum, Scalars scalars);
+/// `sum` gets an index for each stack.
+TermSum factored(SumOfProducts& sum, Scalars scalars, Constants constants);
 
 }  // namespace soapstone::rules

@@ -91,7 +91,7 @@ class Expansion {
   }
 
   bool is_read(const Node& node) const {
-    return is_term_node(graph_, node) || (is_join(node) && has_known_sizes(graph_, node));
+    return is_sum_node(graph_, node) || (is_join(node) && has_known_sizes(graph_, node));
   }
 
   bool is_read_within(TensorId id) const {
@@ -183,7 +183,8 @@ class Expansion {
 
   std::optional<std::vector<Written>> visit(NodeId id, const IndexList& result) {
     const Node& node = graph_.node(id);
-    if (!is_term_node(graph_, node)) return cut(id, result);
+    if (!is_sum_node(graph_, node)) return cut(id, result);
+    if (is_convolution(node)) return visit_convolution(id, result);
     const std::size_t first_new = sum_.sizes.size();
     const auto indices = operand_indices(graph_, node, result, sum_.sizes);
     if (!indices) return cut(id, result);
@@ -216,6 +217,40 @@ class Expansion {
     };
     if (std::ranges::any_of(all, lacks_some)) return cut(id, result);
     return finished(id, *indices, result, summed, std::move(all));
+  }
+
+  static bool is_convolution(const Node& node) {
+    return node.op->has_operand(core::OperandRole::kKernel);
+  }
+
+  /// A product of the channels of each place with one matrix, and what is added to each channel.
+  std::optional<std::vector<Written>> visit_convolution(NodeId id, const IndexList& result) {
+    const Node& node = graph_.node(id);
+    const std::int64_t channels = known_sizes(graph_.tensor(node.inputs[0]).type.shape)[1];
+    if (channels == 1) return cut(id, result);
+    const std::size_t summed = sum_.sizes.size();
+    sum_.sizes.push_back(channels);
+    std::vector<IndexList> indices{result, IndexList(result.size())};
+    indices[0][1] = summed;
+    indices[1][0] = result[1];
+    indices[1][1] = summed;
+    auto all = product_of_joins(node, indices, summed);
+    if (!all) {
+      const auto image = expand(node.inputs[0], indices[0]);
+      const auto kernel = image ? expand(node.inputs[1], indices[1]) : std::nullopt;
+      if (!kernel) return std::nullopt;
+      if (is_cut_) return image;
+      all = multiplied(*image, *kernel);
+      if (std::ranges::any_of(
+              *all, [&](const Written& term) { return !indices_of(term).contains(summed); }))
+        return cut(id, result);
+    }
+    if (node.inputs.size() > 2 && node.inputs[2].valid()) {
+      auto bias = expand(node.inputs[2], {result[1]});
+      if (!bias) return std::nullopt;
+      std::ranges::move(*bias, std::back_inserter(*all));
+    }
+    return finished(id, indices, result, {summed}, *std::move(all));
   }
 
   std::optional<std::vector<Written>> finished(NodeId id, const std::vector<IndexList>& operands,
@@ -301,7 +336,8 @@ class Expansion {
         }
         const IndexSet indices = rules::indices_of(leaf.indices);
         const bool is_constant = graph_.is_constant_expression(leaf.tensor);
-        term.operands.push_back({std::move(leaf), nullptr, indices, is_constant});
+        term.operands.push_back(
+            {.leaf = std::move(leaf), .indices = indices, .is_constant = is_constant});
       }
     }
     return true;
@@ -377,6 +413,11 @@ class Expansion {
 
 }  // namespace
 
+bool is_sum_node(const Graph& graph, const Node& node) {
+  return is_term_node(graph, node) ||
+         (has_known_sizes(graph, node) && is_convolution_of_points(graph, node));
+}
+
 std::optional<std::size_t> softmax_axis(const Node& node) {
   if (node.op->name != "softmax") return std::nullopt;
   return ops::axis_by_role(node);
@@ -396,8 +437,10 @@ std::optional<SumOfProducts> SumReader::read(NodeId root) const {
   const auto is_joined = [](const Node& node) {
     return node.op->movement == core::Movement::kJoin;
   };
-  const bool has_products =
-      is_any([](const Node& node) { return is_product(node) || is_equation(node); });
+  const bool has_products = is_any([](const Node& node) {
+    return is_product(node) || is_equation(node) ||
+           node.op->has_operand(core::OperandRole::kKernel);
+  });
   return has_products && (is_any(is_sum_of_two) || is_any(is_joined)) ? std::move(read)
                                                                       : std::nullopt;
 }
@@ -423,6 +466,7 @@ SumOperand renamed(const SumOperand& operand, const std::map<std::size_t, std::s
   now.indices = all_named(operand.indices);
   for (auto& index : now.leaf.indices)
     if (index) index = named(*index);
+  if (now.stacked_along) now.stacked_along = named(*now.stacked_along);
   if (!operand.sum) return now;
   TermSum sum = *operand.sum;
   sum.result = all_named(sum.result);

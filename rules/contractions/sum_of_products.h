@@ -19,9 +19,12 @@ struct TermSum;
 
 /// A tensor, or a sum that is multiplied.
 struct SumOperand {
-  ContractionLeaf leaf;
-  std::shared_ptr<const TermSum> sum;  ///< Set: instead of the leaf.
-  IndexSet indices;
+  ContractionLeaf leaf = {};
+  std::shared_ptr<const TermSum> sum = nullptr;  ///< Set: instead of the leaf.
+  /// Set: the terms of the sum lie one behind the other along that index, and are not added.
+  std::optional<std::size_t> stacked_along = {};
+  bool is_unit = false;  ///< A unit matrix with the indices of the leaf, which has no tensor.
+  IndexSet indices = {};
   bool is_constant = false;
 };
 
@@ -46,6 +49,9 @@ struct SumOfProducts {
   std::set<core::TensorId> operands;  ///< Operands that some of the nodes compute: softmaxes.
   double cost_now = 0;                ///< Of the nodes, by the same measure.
 };
+
+/// Whether the node may stand within such a sum.
+bool is_sum_node(const core::Graph& graph, const core::Node& node);
 
 /// The axis along which the node's results add up to one, and do not depend on what is added to all
 /// of an operand along it. None: there is none.

@@ -24,6 +24,18 @@ inline constexpr ProductGraph kSumGraphs[] = {
      "  d = sub(z, x)\n  c = concat(d, e; axis=2)\n"
      "  y = einsum(c, w; equation=\"abc,cd->abd\")\n",
      2},
+    {"hops_of_a_graph", "  x: f32[64, 16]\n",
+     "  a = full(; shape=[64, 64], value=0.5)\n  b = full(; shape=[64, 64], value=0.25)\n"
+     "  w = full(; shape=[48, 8], value=0.75)\n  s = matmul(a, x)\n  t = matmul(b, x)\n"
+     "  c = concat(x, s, t; axis=1)\n  y = matmul(c, w)\n",
+     2},
+    {"hops_of_images", "  x: f32[1, 32, 64, 4]\n",
+     "  a = full(; shape=[64, 64], value=0.5)\n  b = full(; shape=[64, 64], value=0.25)\n"
+     "  w = full(; shape=[32, 64, 1, 1], value=0.75)\n  u = full(; shape=[32], value=0.5)\n"
+     "  s = einsum(x, a; equation=\"abcd,ce->abed\")\n"
+     "  t = einsum(x, b; equation=\"abcd,ce->abed\")\n"
+     "  c = concat(s, t; axis=1)\n  y = conv(c, w, u)\n",
+     2},
     {"layers_of_one_tensor", "  x: f32[6, 5]\n",
      "  a = full(; shape=[5, 3], value=0.25)\n  b = full(; shape=[5, 3], value=2.0)\n"
      "  s = matmul(x, a)\n  t = matmul(x, b)\n  y = sub(s, t)\n",
