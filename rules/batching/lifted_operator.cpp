@@ -47,9 +47,35 @@ class LiftedOperator {
     source_ += fmt::format("    each i in 1..{}  y{{i}} = {}({}{})\n", count_, op_.name,
                            fmt::join(item_operands_, ", "), *before);
     target_ += fmt::format("    y = {}({}{})\n", op_.name, fmt::join(operands, ", "), *after);
-    target_ += fmt::format("    t{{1..{0}}} = split(y; axis=0, sizes=[{{{0} times 1}}])\n", count_);
-    target_ += fmt::format("    each i in 1..{}  y{{i}} = reshape(t{{i}}; shape=[{}])\n", count_,
-                           list(shape(node_.outputs[0])));
+    target_ += parted();
+    return text();
+  }
+
+  /// Whether it has factors and offsets along its axis of which each sibling has its own.
+  bool has_features_of_items() const {
+    for (std::size_t k = 1; k < node_.inputs.size(); ++k)
+      if (node_.inputs[k].valid() && op_.operand_role(k) == core::OperandRole::kFeatures &&
+          lifting_.sources[k] != Source::kShared)
+        return true;
+    return false;
+  }
+
+  /// A norm whose factors and offsets differ, which are applied behind a norm without any.
+  std::optional<std::string> norm_on_batch() {
+    const bool lifts_data = lifting_.sources[0] != Source::kShared;
+    const auto before = attributes(false), after = attributes(lifts_data);
+    if (!after) return std::nullopt;
+    const std::string data = lift_operand(0);
+    Texts steps;
+    for (std::size_t k = 1; k < node_.inputs.size(); ++k) steps.push_back(lift_features(k));
+    source_ += fmt::format("    each i in 1..{}  y{{i}} = {}({}{})\n", count_, op_.name,
+                           fmt::join(item_operands_, ", "), *before);
+    target_ += fmt::format("    one = full(; shape=[{}], value=1.0)\n    n = {}({}, one{})\n",
+                           list(shape(node_.inputs[1])), op_.name, data, *after);
+    const bool has_offset = steps.size() > 1 && steps[1] != "_";
+    target_ += fmt::format("    {} = mul(n, {})\n", has_offset ? "m" : "y", steps[0]);
+    if (has_offset) target_ += fmt::format("    y = add(m, {})\n", steps[1]);
+    target_ += parted();
     return text();
   }
 
@@ -265,6 +291,38 @@ class LiftedOperator {
     return name + "s";
   }
 
+  /// Declares factors or offsets along the axis of a norm; their name where they meet its result.
+  std::string lift_features(std::size_t k) {
+    const std::string name(1, letter(k));
+    const Source source = lifting_.sources[k];
+    if (source == Source::kMissing || source == Source::kShared) return lift_operand(k);
+    const Texts own = shape(node_.inputs[k]);
+    Texts lifted(1 + shape(node_.outputs[0]).size() - own.size(), "1");
+    lifted.insert(lifted.end(), own.begin(), own.end());
+    const std::string of_item = list(lifted);
+    lifted[0] = count_;
+    if (source == Source::kItems) {
+      take_items(k, own);
+      item_operands_.push_back(name + "r{i}");
+      target_ += fmt::format("    {0}s = reshape({0}; shape=[{1}])\n", name, list(lifted));
+      return name + "s";
+    }
+    head_ += fmt::format("  each i in 1..{1}  {0}{{i}}: {2}\n", name, count_,
+                         declared(node_.inputs[k], own));
+    item_operands_.push_back(name + "{i}");
+    target_ += fmt::format("    each i in 1..{1}  {0}u{{i}} = reshape({0}{{i}}; shape=[{2}])\n",
+                           name, count_, of_item);
+    target_ += fmt::format("    {0}s = concat({0}u{{1..{1}}}; axis=0)\n", name, count_);
+    return name + "s";
+  }
+
+  /// Lines that take the items of the result.
+  std::string parted() const {
+    return fmt::format("    t{{1..{0}}} = split(y; axis=0, sizes=[{{{0} times 1}}])\n"
+                       "    each i in 1..{0}  y{{i}} = reshape(t{{i}}; shape=[{1}])\n",
+                       count_, list(shape(node_.outputs[0])));
+  }
+
   /// Of the siblings, or of the lifted operator. None: an attribute says something of each
   /// dimension that has no form for one more.
   std::optional<std::string> attributes(bool lifted) const {
@@ -360,7 +418,11 @@ bool can_be_lifted(const core::Graph& graph, const core::Node& node) {
 std::optional<std::string> lifted_operator(const Lifting& lifting) {
   LiftedOperator op(lifting);
   if (lifting.node.inputs.size() > kMostOperands || !op.sizes_are_known()) return std::nullopt;
-  return op.on_batch();
+  return op.has_features_of_items() ? op.norm_on_batch() : op.on_batch();
+}
+
+bool is_lifted_in_steps(const Lifting& lifting) {
+  return LiftedOperator(lifting).has_features_of_items();
 }
 
 std::optional<std::string> joined_in_groups(const Lifting& lifting) {

@@ -44,6 +44,9 @@ struct Lifting {
 bool can_be_lifted(const core::Graph& graph, const core::Node& node);
 /// None: there is no such form.
 std::optional<std::string> lifted_operator(const Lifting& lifting);
+/// Whether that is a norm without factors and offsets, and these behind it, as siblings have their
+/// own: other rounding.
+bool is_lifted_in_steps(const Lifting& lifting);
 /// The rule that joins what stands in runs before all is joined. Preconditions: the operator joins;
 /// runs are in order, of operands of one type each.
 std::optional<std::string> joined_in_groups(const Lifting& lifting);

@@ -53,6 +53,9 @@ inline constexpr Lines kLiftedLines[] = {
     {"pieces", "  x#: f32[4, 6]\n",
      "  a# = slice(x#; axes=[1], starts=[1], sizes=[2], steps=[2])\n  b# = relu(a#)\n"
      "  c# = concat(a#, b#; axis=1)\n  y# = expand(c#; shape=[3, 4, 4])\n"},
+    {"norms_of_their_own", "  x#: f32[2, 3]\n  g#: f32[3]\n  h#: f32[3]\n",
+     "  a# = layer_norm(x#, g#, h#; axis=1)\n  b# = relu(a#)\n  c# = rms_norm(b#, g#; axis=1)\n"
+     "  y# = layer_norm(c#, g#; axis=1)\n"},
     {"norms", "  x#: f32[2, 4]\n",
      "  a# = layer_norm(x#, g, h; axis=1)\n  b# = rms_norm(a#, g; axis=1)\n"
      "  y# = log_softmax(b#; axis=0)\n"},
