@@ -24,7 +24,7 @@ using Places = std::vector<std::size_t>;
 
 constexpr std::size_t kMostPlans = 100;
 /// Of nodes in a plan.
-constexpr std::size_t kMostNodesOfMap = 500;
+constexpr std::size_t kMostNodesOfMap = 200;
 /// Of a matrix, which is computed when the model is written.
 constexpr std::int64_t kMostElements = 1 << 20;
 /// Of the unit matrix of a large tensor, of which the first matrices are computed.
