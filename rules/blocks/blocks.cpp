@@ -249,9 +249,12 @@ class BlockPlanner {
       const bool may_be_whole = operand.kind == Kind::kRow || operand.kind == Kind::kSummed;
       operand.is_whole = may_be_whole && is_computed(operand.row) && widen(operand.row);
     }
-    // Where a reshape makes groups they are so many because sizes are what they are.
+    for (std::size_t i = 0; form->channels_of_group > 1 && i < row.tensors.size(); ++i)
+      add_step({row.tensors[i]}, {reshape_in_steps(graph_, row, *form, i)});
+    // What a reshape says of groups is so because sizes are what they are.
     const WideOperand& first = form->operands[0];
-    const bool makes_groups = first.kind == Kind::kRow && first.row.groups != row.groups;
+    const bool makes_groups =
+        (first.kind == Kind::kRow && first.row.groups != row.groups) || form->channels_of_group > 1;
     std::vector<std::string> texts;
     if (!makes_groups) texts.push_back(wide_operator(graph_, row, *form, true));
     texts.push_back(wide_operator(graph_, row, *form, false));

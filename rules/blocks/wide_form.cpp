@@ -200,9 +200,22 @@ class FormFinder {
       if (!are_alike(graph_, all, d) || groups(0) == 0) continue;
       bool is_one = true;
       for (std::size_t i = 1; is_one && i < count(); ++i) is_one = groups(i) == groups(0);
-      if (is_one) return WideForm{{{.kind = Kind::kRow, .row = {all, d, groups(0)}}}};
+      if (!is_one) continue;
+      WideForm form{{{.kind = Kind::kRow, .row = {all, d, groups(0)}}}};
+      if (groups(0) == 1 && results_.groups == 1 && joins_channels(all[0], d))
+        form.channels_of_group = behind / its;
+      return form;
     }
     return std::nullopt;
+  }
+  /// Whether channels of the operand, and all that lies behind them in one dimension, are a place
+  /// of the result.
+  bool joins_channels(TensorId operand, std::size_t axis) const {
+    const Shape &from = shape(operand), &to = shape(results_.tensors[0]);
+    const std::int64_t behind = elements_behind(results_.tensors[0], results_.axis),
+                       its = elements_behind(operand, axis);
+    return axis == results_.axis && to.size() == axis + 2 && behind > its && behind % its == 0 &&
+           std::equal(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(axis), to.begin());
   }
   std::int64_t length(TensorId id, std::size_t axis) const { return shape(id)[axis].constant(); }
   /// Elements of one place along the axis and all in front of it.

@@ -54,9 +54,8 @@ class RowText {
     const std::string sum = SizeTexts::sum(widths());
     return of_all_groups(row_.groups > 1 && row_.tensors.size() > 1 ? "(" + sum + ")" : sum);
   }
-  std::string declared_whole() const {
-    return sizes_.declared(row_.tensors[0], with(shape(0), whole_length()));
-  }
+  Texts whole_shape() const { return with(shape(0), whole_length()); }
+  std::string declared_whole() const { return sizes_.declared(row_.tensors[0], whole_shape()); }
 
   /// Lines that make these names the tensors of a row.
   std::string parted(const std::string& whole, const Texts& names) const {
@@ -130,18 +129,39 @@ class WideOperator {
     for (std::size_t k = 0; k < form_.operands.size(); ++k)
       wide.push_back(add(form_.operands[k], std::string(1, static_cast<char>('a' + k)), read));
     const Texts results = numbered("y", count);
-    for (std::size_t i = 0; i < count; ++i)
-      source_ += fmt::format("    {} = {}\n", results[i], call(i, read[i]));
+    for (std::size_t i = 0; i < count; ++i) source_ += line(results[i], i, read[i]);
     if (count == 1) {
-      target_ += fmt::format("    y1 = {}\n", call(std::nullopt, wide));
+      target_ += line("y1", std::nullopt, wide);
       return rule(node_, head_, source_, target_);
     }
-    target_ += fmt::format("    y = {}\n", call(std::nullopt, wide));
+    target_ += line("y", std::nullopt, wide);
     target_ += RowText(graph_, sizes_, results_).parted("y", results);
     return rule(node_, head_, source_, target_);
   }
 
+  std::string in_steps(std::size_t i) {
+    const RowText operand(graph_, sizes_, form_.operands[0].row);
+    const std::string head = fmt::format("  a: {}\n", operand.declared(i));
+    return rule(node_, head, fmt::format("    y = {}\n", call(i, {"a"})), line("y", i, {"a"}));
+  }
+
  private:
+  /// What that sibling computes, or all; a reshape of groups by way of a shape that parts them.
+  std::string line(const std::string& result, std::optional<std::size_t> i,
+                   const Texts& operands) const {
+    if (form_.channels_of_group == 1)
+      return fmt::format("    {} = {}\n", result, call(i, operands));
+    const Row& operand = form_.operands[0].row;
+    const Texts behind = sizes_.shape(operand.tensors[0]);
+    const RowText row(graph_, sizes_, results_);
+    Texts shape = i ? row.shape(*i) : row.whole_shape();
+    shape.resize(results_.axis + 1);
+    shape.push_back(std::to_string(form_.channels_of_group));
+    shape.insert(shape.end(), behind.begin() + offset(operand.axis + 1), behind.end());
+    return fmt::format("    {0}m = reshape({1}; shape=[{2}])\n    {0} = {3}\n", result, operands[0],
+                       list_of(shape), call(i, {result + "m"}));
+  }
+
   const Node& sibling(std::size_t i) const {
     return graph_.node(graph_.tensor(results_.tensors[i]).producer);
   }
@@ -257,6 +277,11 @@ class WideOperator {
 std::string wide_operator(const Graph& graph, const Row& results, const WideForm& form,
                           bool any_sizes) {
   return WideOperator(graph, results, form, any_sizes).text();
+}
+
+std::string reshape_in_steps(const Graph& graph, const Row& results, const WideForm& form,
+                             std::size_t sibling) {
+  return WideOperator(graph, results, form, false).in_steps(sibling);
 }
 
 std::string wide_join(const Graph& graph, const Node& join, const std::vector<RowOfJoin>& rows,

@@ -44,6 +44,10 @@ struct WideOperand {
 struct WideForm {
   std::vector<WideOperand> operands;
   bool adds_groups = false;  ///< Each sibling is a number of groups of its own.
+  /// So many channels of a reshape's operand, with all that lies behind them, are one place of the
+  /// result: groups of a norm. Then it goes through a shape in which they stand apart, as proofs
+  /// need it.
+  std::int64_t channels_of_group = 1;
 };
 
 /// Whether the tensors are results of nodes that do the same, but for sizes along the axis.
@@ -57,6 +61,10 @@ std::optional<WideForm> wide_form(const core::Graph& graph, const Row& results,
 /// sizes in the rule, whatever they are; otherwise they are these very numbers.
 std::string wide_operator(const core::Graph& graph, const Row& results, const WideForm& form,
                           bool any_sizes);
+
+/// The rule that takes the reshape of that sibling through such a shape.
+std::string reshape_in_steps(const core::Graph& graph, const Row& results, const WideForm& form,
+                             std::size_t sibling);
 
 /// Operands of a join that are a row of their own.
 struct RowOfJoin {

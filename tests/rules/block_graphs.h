@@ -110,6 +110,14 @@ inline constexpr BlockGraph kBlockGraphs[] = {
      "  f2 = reshape(c2; shape=[2, 32])\n  p1 = matmul(f1, v1)\n  p2 = matmul(f2, v2)\n"
      "  y = concat(p1, p2; axis=1)\n  return y\n",
      "conv reshape matmul concat"},
+    {"norms_of_groups", "  x: f32[1, 3, 4, 4]\n",
+     "  w1 = full(; shape=[6, 3, 1, 1], value=0.5)\n  w2 = full(; shape=[4, 3, 1, 1], value=0.25)\n"
+     "  g = full(; shape=[32], value=1.0)\n  c1 = conv(x, w1)\n  c2 = conv(x, w2)\n"
+     "  f1 = reshape(c1; shape=[1, 3, 32])\n  f2 = reshape(c2; shape=[1, 2, 32])\n"
+     "  n1 = layer_norm(f1, g; axis=2)\n  n2 = layer_norm(f2, g; axis=2)\n"
+     "  r1 = reshape(n1; shape=[1, 6, 4, 4])\n  r2 = reshape(n2; shape=[1, 4, 4, 4])\n"
+     "  y1 = relu(r1)\n  y2 = relu(r2)\n  return y1, y2\n",
+     "conv reshape reshape reshape layer_norm reshape relu"},
     {"beside_others", "  x: f32[6, 4]\n  z: f32[6, 3]\n",
      "  w1 = full(; shape=[4, 3], value=0.5)\n  w2 = full(; shape=[4, 2], value=0.25)\n"
      "  p1 = matmul(x, w1)\n  p2 = matmul(x, w2)\n  r1 = exp(p1)\n  r2 = exp(p2)\n"
