@@ -22,8 +22,10 @@ using core::DataType;
 using core::Dims;
 using core::LiteralPtr;
 
-/// Of a matrix of coefficients.
+/// Of a matrix, or of a window.
 constexpr std::int64_t kMostCoefficients = std::int64_t{1} << 21;
+/// Of a signal, which have a letter each.
+constexpr std::size_t kMostDimensions = 8;
 
 /// What frequency k is made of: for complex numbers as pairs, or for real ones.
 struct Transform {
@@ -95,9 +97,12 @@ TensorId truncated(Composer& compose, TensorId x, std::size_t axis, std::int64_t
 ReadResult read_dft(OnnxImport& import) {
   SOAPSTONE_RETURN_IF_ERROR(require_float(import));
   const Dims dims = input_dims(import, 0);
-  if (dims.size() < 2 || dims.size() > 8 || dims.back() < 1 || dims.back() > 2)
-    return bad_node(import, "its last dimension has one part of each number, or two");
+  if (dims.size() < 2) return bad_node(import, "its signal has no dimension for parts of numbers");
   SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t axis, signal_axis(import, dims.size()));
+  if (dims.back() < 1 || dims.back() > 2)
+    return bad_node(import, "its last dimension has one part of each number, or two");
+  if (dims.size() > kMostDimensions)
+    return cannot_read(import, fmt::format("more than {} dimensions", kMostDimensions));
   SOAPSTONE_ASSIGN_OR_RETURN(const auto length, scalar_input(import, 1, "dft_length"));
   const Transform transform{.length = length.value_or(dims[axis]),
                             .samples = std::min(length.value_or(dims[axis]), dims[axis]),
@@ -105,7 +110,9 @@ ReadResult read_dft(OnnxImport& import) {
                             .inverse = import.int_or("inverse", 0) != 0,
                             .onesided = import.int_or("onesided", 0) != 0};
   if (transform.length < 1) return bad_node(import, "a transform of no length");
-  if (transform.onesided && (transform.inverse || transform.parts == 2))
+  if (transform.onesided && transform.inverse)
+    return cannot_read(import, "a transform back from half of the frequencies");
+  if (transform.onesided && transform.parts == 2)
     return cannot_read(import, "half of the frequencies of what is not real");
   if (core::element_count(dims) == 0) return cannot_read(import, "a signal of no elements");
   SOAPSTONE_RETURN_IF_ERROR(require_small(import, transform));

@@ -67,7 +67,7 @@ class LiftedOperator {
     if (!after) return std::nullopt;
     const std::string data = lift_operand(0);
     Texts steps;
-    for (std::size_t k = 1; k < node_.inputs.size(); ++k) steps.push_back(lift_features(k));
+    for (std::size_t k = 1; k < node_.inputs.size(); ++k) steps.push_back(lift_operand(k));
     source_ += fmt::format("    each i in 1..{}  y{{i}} = {}({}{})\n", count_, op_.name,
                            fmt::join(item_operands_, ", "), *before);
     target_ += fmt::format("    one = full(; shape=[{}], value=1.0)\n    n = {}({}, one{})\n",
@@ -238,7 +238,8 @@ class LiftedOperator {
   std::size_t missing_dimensions(std::size_t k) const {
     const std::size_t rank = shape(node_.inputs[k]).size(),
                       of_result = shape(node_.outputs[0]).size();
-    return broadcasts() && rank < of_result ? of_result - rank : 0;
+    const bool is_step = k > 0 && has_features_of_items();
+    return (broadcasts() || is_step) && rank < of_result ? of_result - rank : 0;
   }
 
   /// The shape of an operand of the lifted operator, with that size in place of the items.
@@ -288,31 +289,6 @@ class LiftedOperator {
     if (missing_dimensions(k) == 0) return name;
     target_ +=
         fmt::format("    {0}s = reshape({0}; shape=[{1}])\n", name, list(lifted_shape(k, count_)));
-    return name + "s";
-  }
-
-  /// Declares factors or offsets along the axis of a norm; their name where they meet its result.
-  std::string lift_features(std::size_t k) {
-    const std::string name(1, letter(k));
-    const Source source = lifting_.sources[k];
-    if (source == Source::kMissing || source == Source::kShared) return lift_operand(k);
-    const Texts own = shape(node_.inputs[k]);
-    Texts lifted(1 + shape(node_.outputs[0]).size() - own.size(), "1");
-    lifted.insert(lifted.end(), own.begin(), own.end());
-    const std::string of_item = list(lifted);
-    lifted[0] = count_;
-    if (source == Source::kItems) {
-      take_items(k, own);
-      item_operands_.push_back(name + "r{i}");
-      target_ += fmt::format("    {0}s = reshape({0}; shape=[{1}])\n", name, list(lifted));
-      return name + "s";
-    }
-    head_ += fmt::format("  each i in 1..{1}  {0}{{i}}: {2}\n", name, count_,
-                         declared(node_.inputs[k], own));
-    item_operands_.push_back(name + "{i}");
-    target_ += fmt::format("    each i in 1..{1}  {0}u{{i}} = reshape({0}{{i}}; shape=[{2}])\n",
-                           name, count_, of_item);
-    target_ += fmt::format("    {0}s = concat({0}u{{1..{1}}}; axis=0)\n", name, count_);
     return name + "s";
   }
 

@@ -295,9 +295,9 @@ class Packer {
                 lifting.sources.back() == Source::kSeparate;
     }
     if (!has_own) return false;
-    return add_step(
-        tuple, lifted_operator, lifting,
-        is_lifted_in_steps(lifting) ? FloatBehavior::kReassociates : FloatBehavior::kExact);
+    return add_step(tuple, lifted_operator, lifting,
+                    is_lifted_in_steps(lifting) ? FloatBehavior::kReassociates
+                                                : FloatBehavior::kExact);
   }
 
   const Node& producer(TensorId id) const { return graph_.node(graph_.tensor(id).producer); }

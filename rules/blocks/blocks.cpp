@@ -198,8 +198,8 @@ class BlockPlanner {
     return kept;
   }
 
-  /// Where what a reshape makes of an axis ends, and where it begins if that is another one:
-  /// anchors and classes of each, or heads and features.
+  /// Where what a reshape makes of an axis ends, where it begins, and what it is a part of: anchors
+  /// and classes of each, heads and features, images that are flattened.
   Axes axes_reshaped(const Node& node, std::size_t axis) const {
     const core::Shape& from = graph_.tensor(node.inputs[0]).type.shape;
     const core::Shape& to = graph_.tensor(node.outputs[0]).type.shape;

@@ -191,18 +191,19 @@ class FormFinder {
     const std::int64_t behind = elements_behind(results_.tensors[0], results_.axis);
     for (std::size_t d = shape(all[0]).size(); d-- > 0;) {
       const std::int64_t its = elements_behind(all[0], d);
-      const auto groups = [&](std::size_t i) -> std::int64_t {
+      const auto groups_in = [&](std::size_t i) -> std::int64_t {
         const std::int64_t group =
             length(results_.tensors[i], results_.axis) / results_.groups * behind;
         const std::int64_t size = length(all[i], d) * its;
         return its == 0 || group == 0 || group % its != 0 || size % group != 0 ? 0 : size / group;
       };
-      if (!are_alike(graph_, all, d) || groups(0) == 0) continue;
-      bool is_one = true;
-      for (std::size_t i = 1; is_one && i < count(); ++i) is_one = groups(i) == groups(0);
-      if (!is_one) continue;
-      WideForm form{{{.kind = Kind::kRow, .row = {all, d, groups(0)}}}};
-      if (groups(0) == 1 && results_.groups == 1 && joins_channels(all[0], d))
+      if (!are_alike(graph_, all, d) || groups_in(0) == 0) continue;
+      bool have_as_many = true;
+      for (std::size_t i = 1; have_as_many && i < count(); ++i)
+        have_as_many = groups_in(i) == groups_in(0);
+      if (!have_as_many) continue;
+      WideForm form{{{.kind = Kind::kRow, .row = {all, d, groups_in(0)}}}};
+      if (groups_in(0) == 1 && results_.groups == 1 && joins_channels(all[0], d))
         form.channels_of_group = behind / its;
       return form;
     }

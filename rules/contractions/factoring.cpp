@@ -187,13 +187,17 @@ class Collector {
     return apart;
   }
 
-  /// The factors of all terms, each kind along a new index. None: they are of other kinds, or one
-  /// is a single tensor, of which the sum is smaller.
+  /// The factors of all terms, each kind along a new index. None: they are of other kinds or signs,
+  /// or there is but one kind, of which the sum is smaller.
   std::optional<std::vector<SumOperand>> stacked(const std::vector<Divided>& group) {
+    const auto has_other_sign = [&](const Divided& term) {
+      return term.is_negative != group.front().is_negative;
+    };
+    if (std::ranges::any_of(group, has_other_sign)) return std::nullopt;
     std::map<IndexSet, TermSum> kinds;
     for (const Divided& term : group) {
       std::map<IndexSet, SumTerm> apart = factors_apart(term);
-      if (apart.size() < 2 || term.is_negative != group.front().is_negative) return std::nullopt;
+      if (apart.size() < 2) return std::nullopt;
       for (auto& [indices, factor] : apart) {
         TermSum& kind = kinds[indices];
         kind.result = indices;

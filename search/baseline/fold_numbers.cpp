@@ -80,9 +80,8 @@ class NumberFolding {
   void drop_idle_dimensions(const Node& node) {
     for (const TensorId id : node.inputs) {
       if (!id.valid() || folded_.contains(id) || !has_idle_dimensions(id)) continue;
-      const auto number = static_cast<float>(graph_.tensor(id).value->to_doubles()[0]);
       folded_.emplace(id,
-                      std::make_shared<const Literal>(Literal::floats({}, std::span(&number, 1))));
+                      literal({}, static_cast<float>(graph_.tensor(id).value->to_doubles()[0])));
     }
   }
 
@@ -108,7 +107,7 @@ class NumberFolding {
     return std::make_shared<const Literal>(Literal::floats(dims, std::span(&number, 1)));
   }
 
-  /// The number that all elements of a constant are.
+  /// The number that a constant is or is filled with; weights that are are named so before.
   std::optional<float> number_in(TensorId id) const {
     if (!id.valid() || graph_.tensor(id).type.data_type != core::DataType::kFloat32) return {};
     if (const auto known = filled_.find(id); known != filled_.end()) return known->second;
