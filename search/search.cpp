@@ -110,6 +110,8 @@ void Searcher::run_stage(const Candidate& original) {
     go_on_from_best(rung);
     go_on_from_names(rung, original);
     go_on_from_best(rung);
+    go_on_from_sums(rung, original);
+    go_on_from_best(rung);
     go_on_from_joint_maps(rung, original);
     for (bool leads_on = true; leads_on && !result_.best.empty();) {
       leads_on = go_on_from_joint_maps(rung, Candidate(result_.best.front()));

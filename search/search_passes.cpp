@@ -227,6 +227,19 @@ Candidate Searcher::carried_out(const Candidate& from, PlanFinder find) {
   return changed;
 }
 
+namespace {
+
+bool takes_more_sums(const Candidate& a, const Candidate& b) {
+  const auto sums = [](const Candidate& candidate) {
+    return std::ranges::count_if(candidate.steps, [](const Step& step) {
+      return step.rule.starts_with(rules::kFactoredPrefix);
+    });
+  };
+  return sums(a) > sums(b);
+}
+
+}  // namespace
+
 /// With plans carried out: many steps that cost more until the last one is taken. One kind may hide
 /// what the other finds, or what the passes find; what computes less is a start of its own.
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
@@ -251,13 +264,11 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
        rules::find_moves, rules::find_moved_pads, rules::find_factors,
        rules::find_steps_of_products}};
   // Gone on from only where a sum is taken: the rest leads to what the others do.
-  static const std::vector<PlanFinder> kSums[] = {
-      {rules::find_linear_maps, rules::find_factored_sums, rules::find_scaled_products,
-       rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
-       rules::find_steps_of_products},
-      {rules::find_factored_sums, rules::find_linear_maps, rules::find_scaled_products,
-       rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
-       rules::find_steps_of_products}};
+  static const std::vector<PlanFinder> kSums = {
+      rules::find_linear_maps,     rules::find_factored_sums,
+      rules::find_scaled_products, rules::find_contractions,
+      rules::find_moves,           rules::find_moved_pads,
+      rules::find_factors,         rules::find_steps_of_products};
   if (!options_.admits_made) return;
   const Candidate once =
       carried_out(carried_out(from, rules::find_joined_reshapes), rules::find_common_nodes);
@@ -273,11 +284,6 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       carried_out(carried_out(carried_out(once, rules::find_offsets), rules::find_rows_of_products),
                   rules::find_joined_reshapes)};
   std::set<std::uint64_t> begun, seen{once.graph.hash()};
-  const auto steps_of_sums = [](const Candidate& candidate) {
-    return std::ranges::count_if(candidate.steps, [](const Step& step) {
-      return step.rule.starts_with(rules::kFactoredPrefix);
-    });
-  };
   const auto go_on = [&](Candidate with) {
     now_ = std::move(with);
     if (!seen.insert(now_.graph.hash()).second) return;
@@ -290,12 +296,25 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       if (stopped() || is_enough()) return;
       go_on(with_plans(start, finders));
     }
-    for (const std::vector<PlanFinder>& finders : kSums) {
-      if (stopped() || is_enough()) return;
-      Candidate with = with_plans(start, finders);
-      if (steps_of_sums(with) > steps_of_sums(start)) go_on(std::move(with));
-    }
+    if (stopped() || is_enough()) return;
+    Candidate with = with_plans(start, kSums);
+    if (takes_more_sums(with, start)) go_on(std::move(with));
   }
+}
+
+/// Linear maps hide terms of a sum in one batch, so sums are taken before them, too.
+void Searcher::go_on_from_sums(const Rung& rung, const Candidate& from) {
+  static const std::vector<PlanFinder> kSumsFirst = {
+      rules::find_factored_sums,   rules::find_linear_maps,
+      rules::find_scaled_products, rules::find_contractions,
+      rules::find_moves,           rules::find_moved_pads,
+      rules::find_factors,         rules::find_steps_of_products};
+  if (!options_.admits_made || stopped() || is_enough()) return;
+  const Candidate once = carried_out(from, rules::find_common_nodes);
+  now_ = with_plans(once, kSumsFirst);
+  if (!takes_more_sums(now_, once)) return;
+  remember(now_);
+  improve_in_turns(rung);
 }
 
 /// With what is written out as the operators that it is.

@@ -74,6 +74,7 @@ class Searcher {
   Candidate carried_out(const Candidate& from, PlanFinder find);
   void go_on_from_plans(const Rung& rung, const Candidate& from);
   void go_on_from_names(const Rung& rung, const Candidate& from);
+  void go_on_from_sums(const Rung& rung, const Candidate& from);
   /// Whether it came to a cheaper graph.
   bool go_on_from_joint_maps(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
