@@ -336,8 +336,13 @@ bool Searcher::go_on_from_joint_maps(const Rung& rung, const Candidate& from) {
       rules::find_moves,      rules::find_factors,         rules::find_steps_of_products};
   if (!options_.admits_made || stopped() || is_enough()) return false;
   const Candidate once = carried_out(from, rules::find_common_nodes);
-  // Maps of one tensor may pay only once those of the next one are made.
-  for (const Candidate& start : {once, carried_out(once, rules::find_joint_maps)}) {
+  std::vector<Candidate> starts{once};
+  // Maps of one tensor may pay only once those of the next one are made. In a large graph they are
+  // many.
+  constexpr std::size_t kMostNodesCarriedOut = 1000;
+  if (once.graph.order().size() <= kMostNodesCarriedOut)
+    starts.push_back(carried_out(once, rules::find_joint_maps));
+  for (const Candidate& start : starts) {
     now_ = with_plans(start, kOrder);
     if (now_.graph.hash() == once.graph.hash()) continue;
     remember(now_);
