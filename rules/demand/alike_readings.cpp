@@ -9,9 +9,9 @@
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "rules/linear_maps/linearity.h"
-#include "rules/views/contraction_labels.h"
 #include "rules/repetition/carried_axes.h"
 #include "rules/repetition/repeated_operator.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "ops/definition/registry.h"
 #include "rules/demand/partial_operator.h"
-#include "rules/views/contraction_labels.h"
 #include "rules/rule/plan_parts.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {

@@ -11,9 +11,9 @@
 #include "rules/demand/demand.h"
 #include "rules/demand/partial_operator.h"
 #include "rules/linear_maps/linearity.h"
-#include "rules/views/contraction_labels.h"
 #include "rules/moves/moved_pads.h"
 #include "rules/rule/source_text.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {

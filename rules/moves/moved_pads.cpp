@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "ops/definition/by_role.h"
+#include "rules/moves/moves.h"
 #include "rules/views/contraction_labels.h"
 #include "rules/views/side_text.h"
-#include "rules/moves/moves.h"
 #include "rules/views/view.h"
 
 namespace soapstone::rules {

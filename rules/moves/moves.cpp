@@ -12,12 +12,12 @@
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
-#include "rules/views/contraction_labels.h"
-#include "rules/views/side_text.h"
 #include "rules/moves/moved_operator.h"
 #include "rules/moves/phases.h"
 #include "rules/moves/pieces_of_joins.h"
 #include "rules/rule/plan_parts.h"
+#include "rules/views/contraction_labels.h"
+#include "rules/views/side_text.h"
 
 namespace soapstone::rules {
 namespace {

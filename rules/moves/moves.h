@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "rules/views/view.h"
 #include "rules/rule/plan.h"
+#include "rules/views/view.h"
 
 namespace soapstone::rules {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "rules/views/atoms.h"
 #include "rules/moves/moved_operator.h"
+#include "rules/views/atoms.h"
 
 namespace soapstone::rules {
 

@@ -12,11 +12,11 @@
 #include <fmt/format.h>
 
 #include "ops/definition/registry.h"
+#include "rules/moves/moved_operator.h"
+#include "rules/moves/moves.h"
 #include "rules/views/contraction_labels.h"
 #include "rules/views/dimension_groups.h"
 #include "rules/views/side_text.h"
-#include "rules/moves/moved_operator.h"
-#include "rules/moves/moves.h"
 
 namespace soapstone::rules {
 namespace {

@@ -12,10 +12,10 @@
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
-#include "rules/views/contraction_labels.h"
 #include "rules/recognition/closure.h"
 #include "rules/recognition/recognition.h"
 #include "rules/recognition/region_text.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
-#include "rules/views/contraction_labels.h"
 #include "rules/repetition/repeated_operator.h"
 #include "rules/repetition/repetition.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {

@@ -12,11 +12,11 @@
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
-#include "rules/views/contraction_labels.h"
 #include "rules/repetition/joined_product.h"
 #include "rules/repetition/repeated.h"
 #include "rules/repetition/repeated_operator.h"
 #include "rules/rule/plan_parts.h"
+#include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {
@@ -43,8 +43,7 @@ class RepetitionPlanner {
       const Node& node = graph_.node(id);
       const bool is_complete =
           std::ranges::all_of(node.inputs, [](TensorId input) { return input.valid(); });
-      if (is_complete && has_known_sizes(graph_, node))
-        visit(node);
+      if (is_complete && has_known_sizes(graph_, node)) visit(node);
     }
     merge_shared();
     return std::move(parts_).plans();

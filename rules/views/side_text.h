@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "rules/views/view.h"
 #include "rules/rule/source_text.h"
+#include "rules/views/view.h"
 
 namespace soapstone::rules {
 
