@@ -116,8 +116,6 @@ void Searcher::run_stage(const Candidate& original) {
     for (bool leads_on = true; leads_on && !result_.best.empty();) {
       leads_on = go_on_from_joint_maps(rung, Candidate(result_.best.front()));
       go_on_from_best(rung);
-      if (leads_on) undo_merges(rung, result_.best.front());
-      go_on_from_best(rung);
     }
     is_cut_short_ = result_.work() - work_at_rung_ >= work_of_rung_;
   }

@@ -336,18 +336,19 @@ bool Searcher::go_on_from_joint_maps(const Rung& rung, const Candidate& from) {
       rules::find_moves,      rules::find_factors,         rules::find_steps_of_products};
   if (!options_.admits_made || stopped() || is_enough()) return false;
   const Candidate once = carried_out(from, rules::find_common_nodes);
-  std::vector<Candidate> starts{once};
+  const auto go_on = [&](const Candidate& start) {
+    now_ = with_plans(start, kOrder);
+    if (now_.graph.hash() == once.graph.hash()) return false;
+    remember(now_);
+    improve_in_turns(rung);
+    return true;
+  };
   // Maps of one tensor may pay only once those of the next one are made. In a large graph they are
   // many.
   constexpr std::size_t kMostNodesCarriedOut = 1000;
+  go_on(once);
   if (once.graph.order().size() <= kMostNodesCarriedOut)
-    starts.push_back(carried_out(once, rules::find_joint_maps));
-  for (const Candidate& start : starts) {
-    now_ = with_plans(start, kOrder);
-    if (now_.graph.hash() == once.graph.hash()) continue;
-    remember(now_);
-    improve_in_turns(rung);
-  }
+    go_on(carried_out(once, rules::find_maps_with_others));
   return !result_.best.empty() && !is_nearly_as_good(from, result_.best.front());
 }
 

@@ -26,6 +26,18 @@ Texts numbered(const std::string& name, std::size_t count) {
   return names;
 }
 
+std::string reshaped(const std::string& name, const std::string& from, const Texts& shape) {
+  return fmt::format("    {} = reshape({}; shape=[{}])\n", name, from, list_of(shape));
+}
+std::string split(const Texts& names, const std::string& from, std::size_t axis,
+                  const Texts& sizes) {
+  return fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", list_of(names), from, axis,
+                     list_of(sizes));
+}
+std::string concat(const std::string& name, const Texts& parts, std::size_t axis) {
+  return fmt::format("    {} = concat({}; axis={})\n", name, list_of(parts), axis);
+}
+
 /// A row as the text of rules: sizes, and how it becomes one tensor and is made of one.
 class RowText {
  public:
@@ -59,13 +71,10 @@ class RowText {
 
   /// Lines that make these names the tensors of a row.
   std::string parted(const std::string& whole, const Texts& names) const {
-    if (row_.groups == 1)
-      return fmt::format("    {} = split({}; axis={}, sizes=[{}])\n", list_of(names), whole,
-                         row_.axis, list_of(widths()));
+    if (row_.groups == 1) return split(names, whole, row_.axis, widths());
     const Texts parts = numbered(whole + "g", names.size());
     std::string lines = reshaped(whole + "g", whole, in_groups(shape(0), SizeTexts::sum(widths())));
-    lines += fmt::format("    {} = split({}g; axis={}, sizes=[{}])\n", list_of(parts), whole,
-                         row_.axis + 1, list_of(widths()));
+    lines += split(parts, whole + "g", row_.axis + 1, widths());
     for (std::size_t i = 0; i < names.size(); ++i) lines += reshaped(names[i], parts[i], shape(i));
     return lines;
   }
@@ -74,22 +83,17 @@ class RowText {
   /// so wide.
   std::string joined(const std::string& whole, const Texts& names, const Texts& shape,
                      const Texts& widths) const {
-    if (row_.groups == 1)
-      return fmt::format("    {} = concat({}; axis={})\n", whole, list_of(names), row_.axis);
+    if (row_.groups == 1) return concat(whole, names, row_.axis);
     const Texts parts = numbered(whole + "g", names.size());
     std::string lines;
     for (std::size_t i = 0; i < names.size(); ++i)
       lines += reshaped(parts[i], names[i], in_groups(shape, widths[i]));
-    lines += fmt::format("    {}g = concat({}; axis={})\n", whole, list_of(parts), row_.axis + 1);
+    lines += concat(whole + "g", parts, row_.axis + 1);
     const std::string sum = of_all_groups("(" + SizeTexts::sum(widths) + ")");
     return lines + reshaped(whole, whole + "g", with(shape, sum));
   }
 
  private:
-  static std::string reshaped(const std::string& name, const std::string& from,
-                              const Texts& shape) {
-    return fmt::format("    {} = reshape({}; shape=[{}])\n", name, from, list_of(shape));
-  }
   std::string of_all_groups(const std::string& width) const {
     return row_.groups == 1 ? width : fmt::format("{}*{}", row_.groups, width);
   }
@@ -158,8 +162,9 @@ class WideOperator {
     shape.resize(results_.axis + 1);
     shape.push_back(std::to_string(form_.channels_of_group));
     shape.insert(shape.end(), behind.begin() + offset(operand.axis + 1), behind.end());
-    return fmt::format("    {0}m = reshape({1}; shape=[{2}])\n    {0} = {3}\n", result, operands[0],
-                       list_of(shape), call(i, {result + "m"}));
+    const std::string apart = result + "m";
+    return reshaped(apart, operands[0], shape) +
+           fmt::format("    {} = {}\n", result, call(i, {apart}));
   }
 
   const Node& sibling(std::size_t i) const {
@@ -309,11 +314,10 @@ std::string wide_join(const Graph& graph, const Node& join, const std::vector<Ro
     parts.insert(parts.end(), names.begin(), names.end());
     ++row;
   }
-  source += fmt::format("    y = concat({}; axis={})\n", list_of(parts), axis);
-  const std::string target =
-      wholes.size() == 1 ? fmt::format("    y = {}\n", wholes[0])
-                         : fmt::format("    y = concat({}; axis={})\n", list_of(wholes), axis);
-  return rule(join, head, source, target);
+  source += concat("y", parts, axis);
+  return rule(join, head, source,
+              wholes.size() == 1 ? fmt::format("    y = {}\n", wholes[0])
+                                 : concat("y", wholes, axis));
 }
 
 }  // namespace soapstone::rules

@@ -48,6 +48,7 @@ enum class Offsets : std::uint8_t { kAlike, kByPlace, kOfOthers };
 struct MapLimits {
   Offsets offsets;
   std::int64_t units = kMostElements;  ///< Elements of the unit matrix.
+  bool adds_others = false;            ///< Only what adds something that is computed.
 };
 
 /// The part that is linear in one tensor.
@@ -108,7 +109,7 @@ class LinearPart {
     std::map<TensorId, LinearMap> maps;
     RewritePlan plan;
     std::size_t computing = 0;
-    bool mixes = false;
+    bool mixes = false, adds_others = false;
     for (const NodeId id : needed_for(results)) {
       const Node& node = graph_.node(id);
       const ops::OpClass kind = ops::definition_of(node)->op_class;
@@ -119,6 +120,9 @@ class LinearPart {
       Composition composition{
           .graph = graph_, .node = node, .source = source, .operands = {}, .results = {}};
       const LinearMap offset = add_operands(id, composition, maps);
+      for (std::size_t k = 0; k < node.inputs.size(); ++k)
+        adds_others |= composition.operands[k].kind == Kind::kAdded &&
+                       !graph_.is_constant_expression(node.inputs[k]);
       for (const TensorId output : node.outputs) {
         const auto map = map_of(output, kept, offset);
         // The unit matrix in another shape is no more than that.
@@ -129,6 +133,7 @@ class LinearPart {
       }
       add_step(plan, node.outputs, composed_map(composition));
     }
+    if (limits_.adds_others && !adds_others) return;
     // Factors of elements need no matrix, in whatever order they lie, if what reads them takes
     // them.
     if (!mixes && std::ranges::all_of(results, [&](TensorId id) { return is_read_within(id); }))
@@ -425,6 +430,10 @@ std::vector<RewritePlan> find_affine_maps(const Graph& graph) {
 
 std::vector<RewritePlan> find_joint_maps(const Graph& graph) {
   return maps_in(graph, {Offsets::kOfOthers});
+}
+
+std::vector<RewritePlan> find_maps_with_others(const Graph& graph) {
+  return maps_in(graph, {.offsets = Offsets::kOfOthers, .adds_others = true});
 }
 
 }  // namespace soapstone::rules

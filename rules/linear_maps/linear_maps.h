@@ -28,5 +28,7 @@ std::vector<RewritePlan> find_affine_maps(const core::Graph& graph);
 
 /// The same where what is added may be computed from other tensors: steps of a linear recurrence.
 std::vector<RewritePlan> find_joint_maps(const core::Graph& graph);
+/// Only those in which something computed is added.
+std::vector<RewritePlan> find_maps_with_others(const core::Graph& graph);
 
 }  // namespace soapstone::rules

@@ -129,7 +129,7 @@ class Proofs(unittest.TestCase):
                          [("merge_matmuls", True)])
         self.assertEqual(self.report["unproved_rules"], 0)
         # No rule has parameters; a few are made for the two products, and proved unless that is kept.
-        self.assertLessEqual(self.report["proofs_tried"], 10)
+        self.assertLessEqual(self.report["proofs_tried"], 6)
         self.assertEqual(self.report["unproved_rules_applied"], [])
 
     def test_lemmas_of_equality_saturation_are_replayed(self):

@@ -25,7 +25,7 @@ ALLOWED = {
     "rules/views": (7, "writes rules as text: views, and labels of contractions"),
     "rules/moves": (16, "writes rules as text: contractions of what is multiplied and summed"),
     "rules/contractions": (44, "writes rules as text: products of two tensors, pieces of constants, parts of means"),
-    "rules/blocks": (49, "writes rules as text: what lies side by side, weights in blocks, neutral elements, zeros and ones"),
+    "rules/blocks": (38, "writes rules as text: what lies side by side, weights in blocks, neutral elements, zeros and ones"),
     "rules/windows": (95, "writes rules as text: windows, joins and sums of convolutions, cuts as windows, places under a mask"),
     "rules/demand": (22, "writes rules as text: pieces, sums and chosen rows"),
     "rules/repetition": (29, "writes rules as text: repetitions, and sums of products"),
