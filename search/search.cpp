@@ -14,13 +14,6 @@
 namespace soapstone::search {
 
 using core::Graph;
-namespace {
-
-/// Of the best graphs, from which plans go on if they are nearly as good as the best.
-constexpr std::size_t kMostEqual = 3;
-
-}  // namespace
-
 /// Among the best, the best first, each graph once, if it is no worse than the original.
 void Searcher::remember(const Candidate& candidate) {
   if (objective_.is_better(score_before_, candidate.score)) return;
@@ -65,24 +58,6 @@ StopReason Searcher::stop_reason() const {
   return kinds_.all_exhausted() ? StopReason::kExhausted : StopReason::kSettled;
 }
 
-/// As long as plans lead on from the best graph, which is often another one than they were made for
-/// before, or from one that is as good.
-void Searcher::go_on_from_best(const Rung& rung) {
-  const auto next = [&]() -> const Candidate* {
-    const auto& best = result_.best;
-    for (std::size_t k = 0; k < std::min(best.size(), kMostEqual); ++k)
-      if (is_nearly_as_good(best[k], best.front()) &&
-          gone_on_from_.insert(best[k].graph.hash()).second)
-        return &best[k];
-    return nullptr;
-  };
-  while (!stopped()) {
-    const Candidate* from = next();
-    if (from == nullptr) break;
-    go_on_from_plans(rung, Candidate(*from));
-  }
-}
-
 void Searcher::run_stage(const Candidate& original) {
   reached_.clear();
   gone_on_from_.clear();
@@ -106,17 +81,10 @@ void Searcher::run_stage(const Candidate& original) {
       go_on_from_plans(rung, Candidate(*unplanned_));
       go_on_from_best(rung);
     }
-    undo_merges(rung, result_.best.empty() ? original : result_.best.front());
+    search_plans(rung, original);
+    take_turns(rung);
     go_on_from_best(rung);
-    go_on_from_names(rung, original);
-    go_on_from_best(rung);
-    go_on_from_sums(rung, original);
-    go_on_from_best(rung);
-    go_on_from_joint_maps(rung, original);
-    for (bool leads_on = true; leads_on && !result_.best.empty();) {
-      leads_on = go_on_from_joint_maps(rung, Candidate(result_.best.front()));
-      go_on_from_best(rung);
-    }
+    leave_idle_moves_out();
     is_cut_short_ = result_.work() - work_at_rung_ >= work_of_rung_;
   }
 }

@@ -1,45 +1,15 @@
 // Passes over the graph, see searcher.h.
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <utility>
 #include <vector>
 
-#include "rules/batching/towers.h"
-#include "rules/blocks/blocks.h"
-#include "rules/blocks/passing_parts.h"
-#include "rules/blocks/rows_of_cuts.h"
-#include "rules/contractions/contractions.h"
-#include "rules/contractions/factored_sums.h"
-#include "rules/contractions/factors.h"
-#include "rules/contractions/flat_batches.h"
-#include "rules/contractions/offsets.h"
-#include "rules/contractions/shared_operands.h"
-#include "rules/demand/demand.h"
-#include "rules/demand/readings.h"
-#include "rules/demand/restored_cuts.h"
-#include "rules/demand/separation.h"
-#include "rules/linear_maps/linear_maps.h"
-#include "rules/moves/moved_pads.h"
-#include "rules/moves/moves.h"
-#include "rules/moves/plain_moves.h"
-#include "rules/moves/steps_of_products.h"
-#include "rules/recognition/recognition.h"
-#include "rules/repetition/common_nodes.h"
-#include "rules/repetition/flattened_rows.h"
-#include "rules/repetition/repetition.h"
-#include "rules/windows/mirrors.h"
-#include "rules/windows/shifts.h"
-#include "rules/windows/windows.h"
 #include "search/base/trace.h"
 #include "search/regions/region.h"
 #include "search/searcher.h"
 
 namespace soapstone::search {
 namespace {
-
-/// Of all finders of an order: plans make room for plans.
-constexpr int kPlanRounds = 3;
 
 std::vector<const Region*> pointers_to(const std::vector<Region>& regions) {
   std::vector<const Region*> pointers;
@@ -197,200 +167,8 @@ void Searcher::fold_before_merging(const Rung& rung, const Candidate& original) 
   }
 }
 
-/// What a finder's plans make of a graph is the same whenever it is asked for.
-Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finders) {
-  crew_.rest();  // plans add rules, which nobody may read meanwhile
-  bool improved = true;
-  for (int round = 0; improved && round < kPlanRounds; ++round) {
-    improved = false;
-    for (const PlanFinder find : finders) {
-      const auto [known, is_new] = planned_.try_emplace({from.graph.hash(), find});
-      std::optional<Candidate>& better = known->second;
-      if (is_new) {
-        Candidate next = plans_.take(from, find(from.graph), stage_, [this] { return stopped(); });
-        if (next.steps.size() > from.steps.size()) better = std::move(next);
-      }
-      if (!better) continue;
-      from = *better;
-      improved = true;
-    }
-  }
-  work_when_idle();
-  return from;
-}
-
-/// With these plans, whatever they cost.
-Candidate Searcher::carried_out(const Candidate& from, PlanFinder find) {
-  crew_.rest();  // plans add rules, which nobody may read meanwhile
-  Candidate changed = plans_.carry_out(from, find(from.graph), stage_);
-  work_when_idle();
-  return changed;
-}
-
-namespace {
-
-bool takes_more_sums(const Candidate& a, const Candidate& b) {
-  const auto sums = [](const Candidate& candidate) {
-    return std::ranges::count_if(candidate.steps, [](const Step& step) {
-      return step.rule.starts_with(rules::kFactoredPrefix);
-    });
-  };
-  return sums(a) > sums(b);
-}
-
-}  // namespace
-
-/// With plans carried out: many steps that cost more until the last one is taken. One kind may hide
-/// what the other finds, or what the passes find; what computes less is a start of its own.
-void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
-  static const std::vector<PlanFinder> kLess = {
-      rules::find_mirrors,  rules::find_rows_of_cuts, rules::find_demand,
-      rules::find_readings, rules::find_repetition,   rules::find_shared_operands};
-  static const std::vector<PlanFinder> kOrders[] = {
-      {rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
-       rules::find_strided_products, rules::find_steps_of_products},
-      {rules::find_windows, rules::find_linear_maps, rules::find_towers, rules::find_contractions,
-       rules::find_moves, rules::find_moved_pads, rules::find_factors,
-       rules::find_steps_of_products},
-      {rules::find_strided_products, rules::find_towers, rules::find_windows,
-       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_moved_pads,
-       rules::find_factors, rules::find_steps_of_products},
-      {rules::find_passing_parts, rules::find_windows, rules::find_blocks, rules::find_linear_maps,
-       rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
-       rules::find_steps_of_products},
-      {rules::find_scaled_products, rules::find_contractions, rules::find_moves,
-       rules::find_moved_pads, rules::find_factors, rules::find_steps_of_products},
-      {rules::find_windows, rules::find_affine_maps, rules::find_towers, rules::find_contractions,
-       rules::find_moves, rules::find_moved_pads, rules::find_factors,
-       rules::find_steps_of_products}};
-  // Gone on from only where a sum is taken: the rest leads to what the others do.
-  static const std::vector<PlanFinder> kSums = {
-      rules::find_linear_maps,     rules::find_factored_sums,
-      rules::find_scaled_products, rules::find_contractions,
-      rules::find_moves,           rules::find_moved_pads,
-      rules::find_factors,         rules::find_steps_of_products};
-  if (!options_.admits_made) return;
-  const Candidate once =
-      carried_out(carried_out(from, rules::find_joined_reshapes), rules::find_common_nodes);
-  const Candidate rows = carried_out(once, rules::find_flattened_rows);
-  std::vector<Candidate> starts{
-      once,
-      with_plans(once, kLess),
-      with_plans(rows, kLess),
-      carried_out(carried_out(rows, rules::find_repetition), rules::find_shared_operands),
-      carried_out(once, rules::find_flat_batches),
-      carried_out(once, rules::find_shifted_joins),
-      carried_out(once, rules::find_restored_cuts),
-      carried_out(carried_out(carried_out(once, rules::find_offsets), rules::find_rows_of_products),
-                  rules::find_joined_reshapes)};
-  std::set<std::uint64_t> begun, seen{once.graph.hash()};
-  const auto go_on = [&](Candidate with) {
-    now_ = std::move(with);
-    if (!seen.insert(now_.graph.hash()).second) return;
-    remember(now_);
-    improve_in_turns(rung);
-  };
-  for (const Candidate& start : starts) {
-    if (!begun.insert(start.graph.hash()).second) continue;
-    for (const std::vector<PlanFinder>& finders : kOrders) {
-      if (stopped() || is_enough()) return;
-      go_on(with_plans(start, finders));
-    }
-    if (stopped() || is_enough()) return;
-    Candidate with = with_plans(start, kSums);
-    if (takes_more_sums(with, start)) go_on(std::move(with));
-  }
-}
-
-/// Linear maps hide terms of a sum in one batch, so sums are taken before them, too.
-void Searcher::go_on_from_sums(const Rung& rung, const Candidate& from) {
-  static const std::vector<PlanFinder> kSumsFirst = {
-      rules::find_factored_sums,   rules::find_linear_maps,
-      rules::find_scaled_products, rules::find_contractions,
-      rules::find_moves,           rules::find_moved_pads,
-      rules::find_factors,         rules::find_steps_of_products};
-  if (!options_.admits_made || stopped() || is_enough()) return;
-  const Candidate once = carried_out(from, rules::find_common_nodes);
-  now_ = with_plans(once, kSumsFirst);
-  if (!takes_more_sums(now_, once)) return;
-  remember(now_);
-  improve_in_turns(rung);
-}
-
-/// With what is written out as the operators that it is.
-void Searcher::go_on_from_names(const Rung& rung, const Candidate& from) {
-  static const std::vector<PlanFinder> kNames = {rules::find_named_functions};
-  if (!options_.admits_made || stopped() || is_enough()) return;
-  now_ = with_plans(from, kNames);
-  if (now_.steps.size() == from.steps.size()) return;
-  const Candidate named = now_;
-  remember(named);
-  improve_in_turns(rung);
-  go_on_from_plans(rung, named);
-}
-
-/// Steps of linear recurrences, which these plans make longer before they make them shorter.
-bool Searcher::go_on_from_joint_maps(const Rung& rung, const Candidate& from) {
-  static const std::vector<PlanFinder> kOrder = {
-      rules::find_joint_maps, rules::find_scaled_products, rules::find_contractions,
-      rules::find_moves,      rules::find_factors,         rules::find_steps_of_products};
-  if (!options_.admits_made || stopped() || is_enough()) return false;
-  const Candidate once = carried_out(from, rules::find_common_nodes);
-  const auto go_on = [&](const Candidate& start) {
-    now_ = with_plans(start, kOrder);
-    if (now_.graph.hash() == once.graph.hash()) return false;
-    remember(now_);
-    improve_in_turns(rung);
-    return true;
-  };
-  // Maps of one tensor may pay only once those of the next one are made. In a large graph they are
-  // many.
-  constexpr std::size_t kMostNodesCarriedOut = 1000;
-  go_on(once);
-  if (once.graph.order().size() <= kMostNodesCarriedOut)
-    go_on(carried_out(once, rules::find_maps_with_others));
-  return !result_.best.empty() && !is_nearly_as_good(from, result_.best.front());
-}
-
-/// A merge that was a gain may hide a larger one: of operators behind parts of a product that run
-/// with products of their own, of which only some are merged again.
-void Searcher::undo_merges(const Rung& rung, const Candidate& from) {
-  if (!options_.admits_made) return;
-  const Candidate merged = from;  // the list of the best changes
-  std::map<std::string, std::vector<rules::RewritePlan>> kinds;
-  for (rules::RewritePlan& plan : rules::find_separation(merged.graph)) {
-    std::string kind;
-    for (const rules::PlanStep& step : plan.steps) kind += rules::rule_name(step.texts.back());
-    kinds[kind].push_back(std::move(plan));
-  }
-  for (const auto& [ignored, plans] : kinds) {
-    if (stopped() || is_enough()) return;
-    crew_.rest();  // plans add rules, which nobody may read meanwhile
-    const Candidate apart = plans_.carry_out(merged, plans, stage_);
-    work_when_idle();
-    if (apart.steps.size() == merged.steps.size()) continue;
-    now_ = apart;
-    remember(now_);
-    improve_in_turns(rung);
-    // Plans may yet make up for a dearer graph, but take long on a large one.
-    const bool is_early = result_.work() - work_at_rung_ < work_of_rung_ / 4;
-    if (is_early || is_nearly_as_good(now_, merged)) go_on_from_plans(rung, Candidate(now_));
-  }
-}
-
-/// Of the best graph: what moves nothing costs nothing, and is seen by whoever reads the model.
-void Searcher::leave_idle_moves_out() {
-  if (result_.best.empty()) return;
-  Candidate& best = result_.best.front();
-  Candidate tidy = carried_out(best, rules::find_idle_moves);
-  if (tidy.steps.size() > best.steps.size() && !objective_.is_better(best.score, tidy.score))
-    best = std::move(tidy);
-}
-
-/// In turn from the best. What has been joined twice is joined at once.
+/// In turn from the best.
 void Searcher::take_turns(const Rung& rung) {
-  static constexpr PlanFinder kLast[] = {rules::find_joined_joins, rules::find_large_maps,
-                                         rules::find_steps_with_repeated_constants};
   if (!result_.best.empty()) {
     now_ = result_.best.front();
     now_.score = objective_.score(now_.graph, stage_);
@@ -399,11 +177,6 @@ void Searcher::take_turns(const Rung& rung) {
     improved = false;
     for (const Pass& pass : rung.turns) improved = improve_until_settled(pass) || improved;
   }
-  if (!options_.admits_made || stopped()) return;
-  const std::size_t steps = now_.steps.size();
-  now_ = with_plans(now_, kLast);
-  if (now_.steps.size() > steps) remember(now_);
-  leave_idle_moves_out();
 }
 
 }  // namespace soapstone::search

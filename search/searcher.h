@@ -1,5 +1,6 @@
 // One search with what its parts share. Private to search/: search.cpp climbs the ladder,
-// search_passes.cpp makes one pass after another, search_ahead.cpp says what will be searched,
+// search_passes.cpp makes one pass after another, search_plans.cpp
+// searches among plans, search_ahead.cpp says what will be searched,
 // search_certificate.cpp says how good the result is.
 #pragma once
 
@@ -17,6 +18,7 @@
 #include "search/passes/improvement.h"
 #include "search/passes/kinds.h"
 #include "search/passes/ladder.h"
+#include "search/passes/plan_moves.h"
 #include "search/passes/plans.h"
 #include "search/search.h"
 
@@ -42,7 +44,6 @@ class Searcher {
     return options_.time_s > 0 && core::wall_s() - started_ > share_ * options_.time_s;
   }
   bool stopped() const { return stop_.stop_requested() || out_of_time(); }
-  using PlanFinder = std::vector<rules::RewritePlan> (*)(const core::Graph&);
   std::vector<Region> regions_of(std::size_t region_size);
   bool improve(const Pass& pass);
   bool improve(const Pass& pass, const Way& way);
@@ -70,13 +71,10 @@ class Searcher {
   bool improve_until_settled(const Pass& pass);
   void improve_in_turns(const Rung& rung);
   void fold_before_merging(const Rung& rung, const Candidate& original);
-  Candidate with_plans(Candidate from, std::span<const PlanFinder> finders);
-  Candidate carried_out(const Candidate& from, PlanFinder find);
+  Candidate with_plans(const Candidate& from, PlanFinder find);
+  Candidate with_move(Candidate from, const PlanMove& move);
+  std::vector<Candidate> without_merges(const Candidate& merged);
   void go_on_from_plans(const Rung& rung, const Candidate& from);
-  void go_on_from_names(const Rung& rung, const Candidate& from);
-  void go_on_from_sums(const Rung& rung, const Candidate& from);
-  /// Whether it came to a cheaper graph.
-  bool go_on_from_joint_maps(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
   /// Whether plans go on from it beside the other: graphs of nearly one cost lead to different
   /// ones.
@@ -84,7 +82,7 @@ class Searcher {
     constexpr double kNearlyEqual = 1.002;
     return candidate.cost_us <= kNearlyEqual * other.cost_us;
   }
-  void undo_merges(const Rung& rung, const Candidate& from);
+  void search_plans(const Rung& rung, const Candidate& from);
   void take_turns(const Rung& rung);
   void leave_idle_moves_out();
   void run_stage(const Candidate& original);

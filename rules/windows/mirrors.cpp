@@ -221,13 +221,13 @@ class MirrorPlanner {
   /// Whether it does the same at each place, and has places where they were.
   bool goes_by_place(const Node& node) const {
     const std::size_t rank = shape(node.outputs[0]).size();
+    const auto is_image = [&](TensorId id) { return id.valid() && images_.contains(id); };
+    for (const TensorId input : node.inputs)
+      if (is_image(input) && shape(input).size() != rank) return false;
     for (std::size_t axis = kFirstPlace; axis < rank; ++axis) {
       std::vector<std::optional<std::size_t>> axes(node.inputs.size());
-      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-        if (!node.inputs[k].valid() || !images_.contains(node.inputs[k])) continue;
-        if (shape(node.inputs[k]).size() != rank) return false;
-        axes[k] = axis;
-      }
+      for (std::size_t k = 0; k < node.inputs.size(); ++k)
+        if (is_image(node.inputs[k])) axes[k] = axis;
       const auto kept = kept_axis(graph_, node, axes);
       if (!kept || kept->front() != axis) return false;
     }

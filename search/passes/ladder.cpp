@@ -9,6 +9,8 @@ namespace {
 
 using Method = Pass::Method;
 
+constexpr std::size_t kBeam = 12;
+
 Rung single_strategy(const SearchOptions& options) {
   Rung rung;
   if (options.strategy != Strategy::kEqsat)
@@ -20,6 +22,7 @@ Rung single_strategy(const SearchOptions& options) {
   rung.turns = rung.openings;
   rung.folds_first = options.strategy != Strategy::kEqsat;
   rung.work = std::numeric_limits<std::uint64_t>::max();
+  rung.beam = kBeam;
   return rung;
 }
 
@@ -30,11 +33,11 @@ std::vector<Rung> all_rungs() {
   constexpr Pass kDeep{Method::kSaturation, 40, 0, 5'000}, kWide{Method::kSaturation, 96, 0, 3'000};
   constexpr Pass kDeeper{Method::kSaturation, 40, 0, 20'000},
       kWider{Method::kSaturation, 96, 0, 20'000};
-  return {{{kLarge}, false, {}, 100'000, true},
+  return {{{kLarge}, false, {}, 100'000, true, 3},
           {{kContest}, false, {kLarge, kContest}, 100'000, true},
-          {{kSmall}, true, {kLarge, kSmall, kContest}, 50'000, true},
-          {{kDeep, kWide}, true, {kPatient, kSmall, kDeep, kWide}, 600'000, false},
-          {{kDeeper, kWider}, true, {kSlow, kSmall, kDeeper, kWider}, 4'000'000, false}};
+          {{kSmall}, true, {kLarge, kSmall, kContest}, 50'000, true, kBeam},
+          {{kDeep, kWide}, true, {kPatient, kSmall, kDeep, kWide}, 600'000, false, 16},
+          {{kDeeper, kWider}, true, {kSlow, kSmall, kDeeper, kWider}, 4'000'000, false, 24}};
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ struct Rung {
   std::uint64_t work = 0;
   /// An opening that has done more work than another one and is behind it is given up.
   bool is_race = false;
+  /// Graphs from which each move of the search for plans goes on. 0: it is left to other rungs.
+  std::size_t beam = 0;
 };
 
 /// The rungs that the options ask for, first to last. A single strategy is one rung without a limit

@@ -1,0 +1,30 @@
+// The moves of the search for plans: what kinds of plans there are (rules/), and how they are
+// taken.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/rule/plan.h"
+
+namespace soapstone::search {
+
+using PlanFinder = std::vector<rules::RewritePlan> (*)(const core::Graph&);
+
+struct PlanMove {
+  std::vector<PlanFinder> finders;  ///< One after the other, and again as long as that pays.
+  /// Whether plans are taken only where they pay. Others make room for plans of other kinds.
+  bool must_pay = true;
+};
+
+// All in the order in which they are tried; they live as long as the program.
+
+/// Of one kind of plan each, or little more.
+std::span<const PlanMove> plan_moves();
+/// Moves one after the other: what orders begin with.
+std::span<const std::vector<PlanMove>> plan_starts();
+/// Of many kinds, in orders that lead far.
+std::span<const PlanMove> plan_orders();
+
+}  // namespace soapstone::search

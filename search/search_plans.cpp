@@ -1,0 +1,205 @@
+// The search for plans, see searcher.h: a beam of graphs that goes on with every kind of plan.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/demand/separation.h"
+#include "rules/moves/plain_moves.h"
+#include "rules/repetition/common_nodes.h"
+#include "search/searcher.h"
+
+namespace soapstone::search {
+namespace {
+
+/// Of the best graphs, from which plans go on if they are nearly as good as the best.
+constexpr std::size_t kMostEqual = 3;
+/// Of all finders of a move: plans make room for plans.
+constexpr int kPlanRounds = 3;
+/// Moves from the graph with which the search begins.
+constexpr int kMostMoves = 10;
+/// Moves without a better graph behind which no more are made.
+constexpr int kPatience = 3;
+/// Graphs of one cost: most differ in little that matters.
+constexpr std::ptrdiff_t kMostAlike = 4;
+/// Large graphs have a narrow beam: each graph in it takes time and memory by its nodes.
+constexpr std::size_t kMostNodesInBeam = 6'000;
+
+bool are_alike(const Candidate& a, const Candidate& b) {
+  constexpr double kSame = 1e-4;
+  return std::abs(a.cost_us - b.cost_us) <= kSame * a.cost_us &&
+         a.score.peak_bytes == b.score.peak_bytes;
+}
+
+/// Graphs that so many moves lead to.
+class Beam {
+ public:
+  Beam(const Objective& objective, std::size_t width) : objective_(objective), width_(width) {}
+
+  /// Unless it was added before.
+  void add(Candidate candidate) {
+    if (seen_.insert(candidate.graph.hash()).second) next_.push_back(std::move(candidate));
+  }
+  /// Leaves the best of those that were added since the last move.
+  void narrow() {
+    std::ranges::stable_sort(
+        next_, [this](const Score& a, const Score& b) { return objective_.is_better(a, b); },
+        &Candidate::score);
+    std::vector<Candidate> kept;
+    for (Candidate& candidate : next_) {
+      if (kept.size() == width_) break;
+      const auto alike = std::ranges::count_if(
+          kept, [&](const Candidate& other) { return are_alike(candidate, other); });
+      if (alike < kMostAlike) kept.push_back(std::move(candidate));
+    }
+    next_ = std::move(kept);
+  }
+  const std::vector<Candidate>& graphs() const { return next_; }
+  std::vector<Candidate> take() { return std::exchange(next_, {}); }
+
+ private:
+  const Objective& objective_;
+  std::size_t width_;
+  std::set<std::uint64_t> seen_;  ///< Hashes of graphs.
+  std::vector<Candidate> next_;
+};
+
+}  // namespace
+
+/// What a finder's plans make of a graph is the same whenever it is asked for.
+Candidate Searcher::with_plans(const Candidate& from, PlanFinder find) {
+  const auto [known, is_new] = planned_.try_emplace({from.graph.hash(), find});
+  std::optional<Candidate>& better = known->second;
+  if (is_new) {
+    Candidate next = plans_.take(from, find(from.graph), stage_, [this] { return stopped(); });
+    if (next.steps.size() > from.steps.size()) better = std::move(next);
+  }
+  return better ? *better : from;
+}
+
+Candidate Searcher::with_move(Candidate from, const PlanMove& move) {
+  for (int round = 0; round < (move.must_pay ? kPlanRounds : 1); ++round) {
+    const std::size_t steps = from.steps.size();
+    for (const PlanFinder find : move.finders) {
+      if (stopped()) return from;
+      from =
+          move.must_pay ? with_plans(from, find) : plans_.carry_out(from, find(from.graph), stage_);
+    }
+    if (from.steps.size() == steps) break;
+  }
+  return from;
+}
+
+/// A merge that was a gain may hide a larger one: of operators behind parts of a product that run
+/// with products of their own, of which only some are merged again. Kind by kind.
+std::vector<Candidate> Searcher::without_merges(const Candidate& merged) {
+  std::map<std::string, std::vector<rules::RewritePlan>> kinds;
+  for (rules::RewritePlan& plan : rules::find_separation(merged.graph)) {
+    std::string kind;
+    for (const rules::PlanStep& step : plan.steps) kind += rules::rule_name(step.texts.back());
+    kinds[kind].push_back(std::move(plan));
+  }
+  std::vector<Candidate> apart;
+  for (const auto& [ignored, plans] : kinds)
+    apart.push_back(plans_.carry_out(merged, plans, stage_));
+  return apart;
+}
+
+/// With plans carried out in orders that lead far, and with rules from what they come to. One kind
+/// may hide what the other finds, or what the passes find; what computes less is a start of its
+/// own.
+void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
+  if (!options_.admits_made) return;
+  std::set<std::uint64_t> begun, seen;
+  for (const std::vector<PlanMove>& moves : plan_starts()) {
+    crew_.rest();  // plans add rules, which nobody may read meanwhile
+    Candidate start = from;
+    for (const PlanMove& move : moves) start = with_move(std::move(start), move);
+    work_when_idle();
+    seen.insert(start.graph.hash());
+    if (!begun.insert(start.graph.hash()).second) continue;
+    for (const PlanMove& order : plan_orders()) {
+      if (stopped() || is_enough()) return;
+      crew_.rest();
+      now_ = with_move(start, order);
+      work_when_idle();
+      if (!seen.insert(now_.graph.hash()).second) continue;
+      remember(now_);
+      improve_in_turns(rung);
+    }
+  }
+}
+
+/// As long as plans lead on from the best graph, which is often another one than they were made for
+/// before, or from one that is as good.
+void Searcher::go_on_from_best(const Rung& rung) {
+  const auto next = [&]() -> const Candidate* {
+    const auto& best = result_.best;
+    for (std::size_t k = 0; k < std::min(best.size(), kMostEqual); ++k)
+      if (is_nearly_as_good(best[k], best.front()) &&
+          gone_on_from_.insert(best[k].graph.hash()).second)
+        return &best[k];
+    return nullptr;
+  };
+  while (!stopped()) {
+    const Candidate* from = next();
+    if (from == nullptr) break;
+    go_on_from_plans(rung, Candidate(*from));
+  }
+}
+
+/// One move from each graph of the beam, whichever it is: plans take many steps that cost more
+/// until the last one is taken, and one kind may hide what another one finds, or what rules find.
+/// So the best go on by rules as well.
+void Searcher::search_plans(const Rung& rung, const Candidate& from) {
+  if (!options_.admits_made || rung.beam == 0) return;
+  const std::size_t nodes = std::max<std::size_t>(from.graph.order().size(), 1);
+  Beam beam(objective_, std::clamp<std::size_t>(kMostNodesInBeam / nodes, 1, rung.beam));
+  crew_.rest();  // plans add rules, which nobody may read meanwhile
+  beam.add(with_move(from, {{rules::find_common_nodes}, false}));
+  Score best = from.score;
+  const auto is_done = [&] { return stopped() || is_enough(); };
+  for (int moves = 0, idle = 0; moves < kMostMoves && idle < kPatience; ++moves, ++idle) {
+    const std::vector<Candidate> graphs = beam.take();
+    if (graphs.empty()) return;
+    crew_.rest();
+    for (const Candidate& graph : graphs) {
+      for (const PlanMove& move : plan_moves()) {
+        if (is_done()) break;
+        beam.add(with_move(graph, move));
+      }
+    }
+    if (!result_.best.empty() && !is_done())
+      for (Candidate& apart : without_merges(Candidate(result_.best.front())))
+        beam.add(std::move(apart));
+    work_when_idle();
+    beam.narrow();
+    for (const Candidate& graph : std::vector(beam.graphs())) {
+      if (is_done()) return;
+      now_ = graph;
+      remember(now_);
+      improve_in_turns(rung);
+      beam.add(now_);
+    }
+    beam.narrow();
+    if (!beam.graphs().empty() && objective_.is_better(beam.graphs().front().score, best)) {
+      best = beam.graphs().front().score;
+      idle = -1;
+    }
+  }
+}
+
+/// Of the best graph: what moves nothing costs nothing, and is seen by whoever reads the model.
+void Searcher::leave_idle_moves_out() {
+  if (result_.best.empty() || !options_.admits_made || stopped()) return;
+  Candidate& best = result_.best.front();
+  crew_.rest();
+  Candidate tidy = with_move(best, {{rules::find_idle_moves}, false});
+  work_when_idle();
+  if (tidy.steps.size() > best.steps.size() && !objective_.is_better(best.score, tidy.score))
+    best = std::move(tidy);
+}
+
+}  // namespace soapstone::search
