@@ -24,13 +24,33 @@ constexpr int kMostMoves = 10;
 constexpr int kPatience = 3;
 /// Graphs of one cost: most differ in little that matters.
 constexpr std::ptrdiff_t kMostAlike = 4;
-/// Large graphs have a narrow beam: each graph in it takes time and memory by its nodes.
-constexpr std::size_t kMostNodesInBeam = 6'000;
+/// Graphs from which moves are made, times their nodes, squared: both what there is to move and
+/// what each move takes grow with the nodes.
+constexpr std::size_t kMostWork = 9'000'000;
 
 bool are_alike(const Candidate& a, const Candidate& b) {
   constexpr double kSame = 1e-4;
   return std::abs(a.cost_us - b.cost_us) <= kSame * a.cost_us &&
          a.score.peak_bytes == b.score.peak_bytes;
+}
+
+/// Of rules whose names begin so.
+std::ptrdiff_t uses(const Candidate& candidate, std::string_view prefix) {
+  return std::ranges::count_if(candidate.steps,
+                               [&](const Step& step) { return step.rule.starts_with(prefix); });
+}
+
+/// A merge that was a gain may hide a larger one: of operators behind parts of a product that run
+/// with products of their own, of which only some are merged again. Kind by kind.
+std::map<std::string, std::vector<rules::RewritePlan>>
+separation_by_kind(const core::Graph& graph) {
+  std::map<std::string, std::vector<rules::RewritePlan>> kinds;
+  for (rules::RewritePlan& plan : rules::find_separation(graph)) {
+    std::string kind;
+    for (const rules::PlanStep& step : plan.steps) kind += rules::rule_name(step.texts.back());
+    kinds[kind].push_back(std::move(plan));
+  }
+  return kinds;
 }
 
 /// Graphs that so many moves lead to.
@@ -41,6 +61,8 @@ class Beam {
   /// Unless it was added before.
   void add(Candidate candidate) {
     if (seen_.insert(candidate.graph.hash()).second) next_.push_back(std::move(candidate));
+    // Those of a large graph take memory.
+    if (next_.size() > kMostWaiting * width_) narrow();
   }
   /// Leaves the best of those that were added since the last move.
   void narrow() {
@@ -60,6 +82,7 @@ class Beam {
   std::vector<Candidate> take() { return std::exchange(next_, {}); }
 
  private:
+  static constexpr std::size_t kMostWaiting = 8;
   const Objective& objective_;
   std::size_t width_;
   std::set<std::uint64_t> seen_;  ///< Hashes of graphs.
@@ -92,21 +115,6 @@ Candidate Searcher::with_move(Candidate from, const PlanMove& move) {
   return from;
 }
 
-/// A merge that was a gain may hide a larger one: of operators behind parts of a product that run
-/// with products of their own, of which only some are merged again. Kind by kind.
-std::vector<Candidate> Searcher::without_merges(const Candidate& merged) {
-  std::map<std::string, std::vector<rules::RewritePlan>> kinds;
-  for (rules::RewritePlan& plan : rules::find_separation(merged.graph)) {
-    std::string kind;
-    for (const rules::PlanStep& step : plan.steps) kind += rules::rule_name(step.texts.back());
-    kinds[kind].push_back(std::move(plan));
-  }
-  std::vector<Candidate> apart;
-  for (const auto& [ignored, plans] : kinds)
-    apart.push_back(plans_.carry_out(merged, plans, stage_));
-  return apart;
-}
-
 /// With plans carried out in orders that lead far, and with rules from what they come to. One kind
 /// may hide what the other finds, or what the passes find; what computes less is a start of its
 /// own.
@@ -125,7 +133,8 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       crew_.rest();
       now_ = with_move(start, order);
       work_when_idle();
-      if (!seen.insert(now_.graph.hash()).second) continue;
+      const bool leads_elsewhere = uses(now_, order.needs) > uses(start, order.needs);
+      if (!leads_elsewhere || !seen.insert(now_.graph.hash()).second) continue;
       remember(now_);
       improve_in_turns(rung);
     }
@@ -156,14 +165,18 @@ void Searcher::go_on_from_best(const Rung& rung) {
 void Searcher::search_plans(const Rung& rung, const Candidate& from) {
   if (!options_.admits_made || rung.beam == 0) return;
   const std::size_t nodes = std::max<std::size_t>(from.graph.order().size(), 1);
-  Beam beam(objective_, std::clamp<std::size_t>(kMostNodesInBeam / nodes, 1, rung.beam));
-  crew_.rest();  // plans add rules, which nobody may read meanwhile
+  std::size_t left = std::max<std::size_t>(kMostWork / (nodes * nodes), 1);
+  Beam beam(objective_, std::clamp<std::size_t>(left / kPatience, 1, rung.beam));
+  planned_.clear();  // these are not asked for again
+  crew_.rest();      // plans add rules, which nobody may read meanwhile
   beam.add(with_move(from, {{rules::find_common_nodes}, false}));
   Score best = from.score;
   const auto is_done = [&] { return stopped() || is_enough(); };
   for (int moves = 0, idle = 0; moves < kMostMoves && idle < kPatience; ++moves, ++idle) {
-    const std::vector<Candidate> graphs = beam.take();
-    if (graphs.empty()) return;
+    std::vector<Candidate> graphs = beam.take();
+    graphs.resize(std::min(graphs.size(), left));
+    left -= graphs.size();
+    if (graphs.empty()) break;
     crew_.rest();
     for (const Candidate& graph : graphs) {
       for (const PlanMove& move : plan_moves()) {
@@ -171,16 +184,17 @@ void Searcher::search_plans(const Rung& rung, const Candidate& from) {
         beam.add(with_move(graph, move));
       }
     }
-    if (!result_.best.empty() && !is_done())
-      for (Candidate& apart : without_merges(Candidate(result_.best.front())))
-        beam.add(std::move(apart));
+    const Candidate merged = result_.best.empty() ? from : result_.best.front();
+    for (const auto& [ignored, plans] : separation_by_kind(merged.graph))
+      if (!is_done()) beam.add(plans_.carry_out(merged, plans, stage_));
     work_when_idle();
+    planned_.clear();
     beam.narrow();
     for (const Candidate& graph : std::vector(beam.graphs())) {
       if (is_done()) return;
       now_ = graph;
       remember(now_);
-      improve_in_turns(rung);
+      if (!rung.turns.empty()) improve_until_settled(rung.turns.front());
       beam.add(now_);
     }
     beam.narrow();

@@ -73,7 +73,6 @@ class Searcher {
   void fold_before_merging(const Rung& rung, const Candidate& original);
   Candidate with_plans(const Candidate& from, PlanFinder find);
   Candidate with_move(Candidate from, const PlanMove& move);
-  std::vector<Candidate> without_merges(const Candidate& merged);
   void go_on_from_plans(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
   /// Whether plans go on from it beside the other: graphs of nearly one cost lead to different

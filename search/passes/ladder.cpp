@@ -33,7 +33,7 @@ std::vector<Rung> all_rungs() {
   constexpr Pass kDeep{Method::kSaturation, 40, 0, 5'000}, kWide{Method::kSaturation, 96, 0, 3'000};
   constexpr Pass kDeeper{Method::kSaturation, 40, 0, 20'000},
       kWider{Method::kSaturation, 96, 0, 20'000};
-  return {{{kLarge}, false, {}, 100'000, true, 3},
+  return {{{kLarge}, false, {}, 100'000, true},
           {{kContest}, false, {kLarge, kContest}, 100'000, true},
           {{kSmall}, true, {kLarge, kSmall, kContest}, 50'000, true, kBeam},
           {{kDeep, kWide}, true, {kPatient, kSmall, kDeep, kWide}, 600'000, false, 16},

@@ -112,7 +112,9 @@ std::span<const PlanMove> plan_orders() {
         rules::find_steps_of_products}},
       {{rules::find_linear_maps, rules::find_factored_sums, rules::find_scaled_products,
         rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
-        rules::find_steps_of_products}}};
+        rules::find_steps_of_products},
+       true,
+       rules::kFactoredPrefix}};
   return kOrders;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -16,6 +17,8 @@ struct PlanMove {
   std::vector<PlanFinder> finders;  ///< One after the other, and again as long as that pays.
   /// Whether plans are taken only where they pay. Others make room for plans of other kinds.
   bool must_pay = true;
+  /// How the name of a rule begins without which this leads to what others lead to.
+  std::string_view needs = {};
 };
 
 // All in the order in which they are tried; they live as long as the program.

@@ -45,6 +45,17 @@ TEST(PassingParts, AreLookedForABoundedNumberOfTimes) {
               testing::IsEmpty());
 }
 
+/// A tensor of two dimensions has no places that could be mirrored.
+TEST(Mirrors, EndWhereTheirDimensionsEnd) {
+  EXPECT_THAT(find_mirrors(graph_of(R"(graph flat
+  x: f32[1, 2, 4, 4]
+  t = transpose(x; perm=[0, 1, 3, 2])
+  y = reshape(t; shape=[8, 4])
+  return y
+)")),
+              testing::IsEmpty());
+}
+
 TEST(Mirrors, OfAllTensorsAreOnePlanToo) {
   // Each alone meets the other one in the sum.
   const auto plans = find_mirrors(graph_of(R"(graph two

@@ -4,7 +4,9 @@
 #include <z3++.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -48,7 +50,46 @@ class Anonymous {
   std::vector<Symbol> names_;
 };
 
-/// A context of Z3 with its solver: megabytes, and milliseconds to make.
+/// A context of Z3: megabytes, and milliseconds to make.
+struct Z3Context {
+  z3::context z3;
+  int sessions = 0;  ///< That have used it: some of what they leave stays in its memory.
+};
+
+/// Contexts that no session uses. Thread-safe.
+class Z3Contexts {
+ public:
+  std::unique_ptr<Z3Context> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        auto last = std::move(idle_.back());
+        idle_.pop_back();
+        return last;
+      }
+    }
+    return std::make_unique<Z3Context>();
+  }
+  void give_back(std::unique_ptr<Z3Context> context) {
+    if (++context->sessions >= kMostSessions) return;
+    const std::lock_guard lock(mutex_);
+    if (idle_.size() < kMostIdle) idle_.push_back(std::move(context));
+  }
+
+ private:
+  static constexpr int kMostSessions = 100;
+  static constexpr std::size_t kMostIdle = 4;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Z3Context>> idle_;
+};
+
+/// Never destroyed: Z3 may be gone before it would be.
+Z3Contexts& z3_contexts() {
+  static auto* const kContexts = new Z3Contexts();
+  return *kContexts;
+}
+
+/// A context with a solver of its own.
 class Z3Session {
  public:
   explicit Z3Session(unsigned most_steps) : solver_(context_, z3::solver::simple()) {
@@ -105,6 +146,7 @@ class Z3Session {
     try {
       return solver_.check();
     } catch (const z3::exception&) {
+      owned_->sessions = std::numeric_limits<int>::max() - 1;  // not to be used again
       if (Z3_get_error_code(context_) == Z3_MEMOUT_FAIL) throw std::bad_alloc();
       throw;
     }
@@ -117,7 +159,14 @@ class Z3Session {
     return unknowns_.emplace(monomial, context_.int_const(name.c_str())).first->second;
   }
 
-  z3::context context_;
+  struct GiveBack {
+    void operator()(Z3Context* context) const {
+      z3_contexts().give_back(std::unique_ptr<Z3Context>(context));
+    }
+  };
+  // First, so it is the last to go: what follows lives in it.
+  std::unique_ptr<Z3Context, GiveBack> owned_{z3_contexts().take().release()};
+  z3::context& context_ = owned_->z3;
   z3::solver solver_;
   std::map<Monomial, z3::expr> unknowns_;
 };
