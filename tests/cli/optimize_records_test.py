@@ -110,7 +110,7 @@ class Records(unittest.TestCase):
         report = self.optimize(self.bert, "--dry-run", *SHORT, f"--explain={path}")
         self.assertNotIn("explanation", report)
         self.assertIn("change 1 of", path.read_text())
-        rule = report["rules_applied"][0]["rule"].split(" + ")[0]
+        rule = self.explanation[1]["rules_applied"][0]["rule"].split(" + ")[0]
         for name in ["why.dot", "why.svg"]:
             path = self.space.path / name
             self.optimize(self.bert, "--dry-run", *SHORT, f"--explain={path}")

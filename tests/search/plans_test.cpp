@@ -229,10 +229,11 @@ TEST_F(Plans, TakeApartWhatEndsUnlike) {
   expect_taken(graph, "parts_of_conv", 2);
 }
 
-/// Distances from three points, of which the sum over squares is made first: each order of kinds
-/// that is tried makes one map of all before.
+/// Distances from points: their sums of squares are made products before all that is linear becomes
+/// one map. The orders that are tried make the map first.
 TEST_F(Plans, AreTakenInAnyOrder) {
-  const core::Graph graph = with_constants(R"(graph kernel
+  const core::Graph graph = with_constants(
+      R"(graph kernel
   x: f32[64, 20]
   t = sub(x, c0)
   s = div(t, c1)
@@ -240,17 +241,14 @@ TEST_F(Plans, AreTakenInAnyOrder) {
   d = sub(u, p0)
   q = mul(d, d)
   r = reduce_sum(q; axes=[2])
-  m = mul(r, n0)
+  v = reshape(r; shape=[64, 50])
+  m = mul(v, n0)
   e = exp(m)
   y = matmul(e, w0)
   return y
 )",
-                                           {{"c0", "[20]"},
-                                            {"c1", "[20]"},
-                                            {"p0", "[1, 50, 20]"},
-                                            {"n0", "[]"},
-                                            {"w0", "[50, 1]"}});
-  expect_taken(graph, "moves_of_reduce_sum", 4);
+      {{"c0", "[20]"}, {"c1", "[20]"}, {"p0", "[1, 50, 20]"}, {"n0", "[]"}, {"w0", "[50, 1]"}});
+  expect_taken(graph, "scaled_product_of_mul", 4);
 }
 
 TEST_F(Plans, ScaleOnePartOfANorm) {

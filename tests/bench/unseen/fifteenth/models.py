@@ -207,31 +207,6 @@ def tensor_product_of_nequip(random):
     return given, expert
 
 
-@network(z=(1, 64, 16, 16))
-def nearest_codes_of_vq_gan(random):
-    """Codebook of VQGAN between its two pointwise convolutions (Esser et al. 2021), by torch.onnx."""
-    w, v, b, c, codes = random(64, 64, 1, 1), random(64, 64, 1, 1), random(64), random(64), random(256, 64)
-    lengths = (codes ** 2).sum(axis=1)
-    table = v[:, :, 0, 0] @ codes.T + c[:, None]
-
-    def given(g, z):
-        z = g.Transpose(g.Conv(z, w, b), perm=[0, 2, 3, 1])
-        flat = g.Reshape(z, [256, 64])
-        t = g.Add(g.ReduceSum(g.Pow(flat, 2.0), [1]), lengths)
-        t = g.Sub(t, g.Mul(g.MatMul(flat, codes.T), 2.0))
-        t = g.OneHot(g.ArgMin(t, axis=1, keepdims=0), 256, np.array([0, 1], np.float32))
-        t = g.Reshape(g.MatMul(t, codes), [1, 16, 16, 64])
-        t = g.Add(z, g.Sub(t, z))  # gradients pass straight through
-        return g.Conv(g.Transpose(t, perm=[0, 3, 1, 2]), v, c)
-
-    def expert(g, z):
-        # the first convolution goes into the scores, the second one into the table of codes
-        t = g.MatMul(codes @ w[:, :, 0, 0], g.Reshape(z, [64, 256]))
-        t = g.ArgMax(g.Add(t, (codes @ b - lengths / 2)[:, None]), axis=0, keepdims=0)
-        return g.Reshape(g.Gather(table, t, axis=1), [1, 64, 16, 16])
-    return given, expert
-
-
 @network(x=(128, 20))
 def forest_as_products_of_hummingbird(random):
     """Random forest of 24 complete trees, three classes, as GEMMs (Nakandala et al. 2020), by Hummingbird."""
