@@ -1,5 +1,6 @@
-// The search for plans, see searcher.h: a beam of graphs that goes on with every kind of plan.
+// The search for plans, see searcher.h: in orders that lead far, and in any order by a beam.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -170,6 +171,7 @@ void Searcher::search_plans(const Rung& rung, const Candidate& from) {
   planned_.clear();  // these are not asked for again
   crew_.rest();      // plans add rules, which nobody may read meanwhile
   beam.add(with_move(from, {{rules::find_common_nodes}, false}));
+  std::set<std::uint64_t> undone;  // graphs of which merges were undone
   Score best = from.score;
   const auto is_done = [&] { return stopped() || is_enough(); };
   for (int moves = 0, idle = 0; moves < kMostMoves && idle < kPatience; ++moves, ++idle) {
@@ -184,13 +186,15 @@ void Searcher::search_plans(const Rung& rung, const Candidate& from) {
         beam.add(with_move(graph, move));
       }
     }
-    const Candidate merged = result_.best.empty() ? from : result_.best.front();
-    for (const auto& [ignored, plans] : separation_by_kind(merged.graph))
-      if (!is_done()) beam.add(plans_.carry_out(merged, plans, stage_));
+    const Candidate& merged = result_.best.empty() ? from : result_.best.front();
+    if (undone.insert(merged.graph.hash()).second) {
+      for (const auto& [ignored, plans] : separation_by_kind(merged.graph))
+        if (!is_done()) beam.add(plans_.carry_out(merged, plans, stage_));
+    }
     work_when_idle();
     planned_.clear();
     beam.narrow();
-    for (const Candidate& graph : std::vector(beam.graphs())) {
+    for (const Candidate& graph : std::vector(beam.graphs())) {  // more are added meanwhile
       if (is_done()) return;
       now_ = graph;
       remember(now_);

@@ -1,7 +1,6 @@
 // One search with what its parts share. Private to search/: search.cpp climbs the ladder,
-// search_passes.cpp makes one pass after another, search_plans.cpp
-// searches among plans, search_ahead.cpp says what will be searched,
-// search_certificate.cpp says how good the result is.
+// search_passes.cpp makes one pass after another, search_plans.cpp takes plans, search_ahead.cpp
+// says what will be searched, search_certificate.cpp says how good the result is.
 #pragma once
 
 #include <cstdint>

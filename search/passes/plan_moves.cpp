@@ -1,6 +1,8 @@
 // See plan_moves.h.
 #include "search/passes/plan_moves.h"
 
+#include <utility>
+
 #include "rules/batching/towers.h"
 #include "rules/blocks/blocks.h"
 #include "rules/blocks/passing_parts.h"
@@ -28,6 +30,17 @@
 #include "rules/windows/windows.h"
 
 namespace soapstone::search {
+namespace {
+
+/// These, and then what is done to products and around them.
+PlanMove before_products(std::vector<PlanFinder> finders, std::string_view needs = {}) {
+  finders.insert(finders.end(),
+                 {rules::find_contractions, rules::find_moves, rules::find_moved_pads,
+                  rules::find_factors, rules::find_steps_of_products});
+  return {std::move(finders), true, needs};
+}
+
+}  // namespace
 
 std::span<const PlanMove> plan_moves() {
   static const std::vector<PlanMove> kMoves{
@@ -96,25 +109,16 @@ std::span<const PlanMove> plan_orders() {
   static const std::vector<PlanMove> kOrders{
       {{rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
         rules::find_strided_products, rules::find_steps_of_products}},
-      {{rules::find_windows, rules::find_linear_maps, rules::find_towers, rules::find_contractions,
-        rules::find_moves, rules::find_moved_pads, rules::find_factors,
-        rules::find_steps_of_products}},
-      {{rules::find_strided_products, rules::find_towers, rules::find_windows,
-        rules::find_linear_maps, rules::find_contractions, rules::find_moves,
-        rules::find_moved_pads, rules::find_factors, rules::find_steps_of_products}},
-      {{rules::find_passing_parts, rules::find_windows, rules::find_blocks, rules::find_linear_maps,
-        rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
-        rules::find_steps_of_products}},
-      {{rules::find_scaled_products, rules::find_contractions, rules::find_moves,
-        rules::find_moved_pads, rules::find_factors, rules::find_steps_of_products}},
-      {{rules::find_windows, rules::find_affine_maps, rules::find_towers, rules::find_contractions,
-        rules::find_moves, rules::find_moved_pads, rules::find_factors,
-        rules::find_steps_of_products}},
-      {{rules::find_linear_maps, rules::find_factored_sums, rules::find_scaled_products,
-        rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
-        rules::find_steps_of_products},
-       true,
-       rules::kFactoredPrefix}};
+      before_products({rules::find_windows, rules::find_linear_maps, rules::find_towers}),
+      before_products({rules::find_strided_products, rules::find_towers, rules::find_windows,
+                       rules::find_linear_maps}),
+      before_products({rules::find_passing_parts, rules::find_windows, rules::find_blocks,
+                       rules::find_linear_maps}),
+      before_products({rules::find_scaled_products}),
+      before_products({rules::find_windows, rules::find_affine_maps, rules::find_towers}),
+      before_products(
+          {rules::find_linear_maps, rules::find_factored_sums, rules::find_scaled_products},
+          rules::kFactoredPrefix)};
   return kOrders;
 }
 

@@ -1,5 +1,4 @@
-// The moves of the search for plans: what kinds of plans there are (rules/), and how they are
-// taken.
+// The moves of the search for plans: which kinds there are (rules/), and how they are taken.
 #pragma once
 
 #include <span>
@@ -14,7 +13,8 @@ namespace soapstone::search {
 using PlanFinder = std::vector<rules::RewritePlan> (*)(const core::Graph&);
 
 struct PlanMove {
-  std::vector<PlanFinder> finders;  ///< One after the other, and again as long as that pays.
+  /// One after the other; where they must pay, again as long as they do.
+  std::vector<PlanFinder> finders;
   /// Whether plans are taken only where they pay. Others make room for plans of other kinds.
   bool must_pay = true;
   /// How the name of a rule begins without which this leads to what others lead to.

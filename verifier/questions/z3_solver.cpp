@@ -4,7 +4,6 @@
 #include <z3++.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,6 +53,7 @@ class Anonymous {
 struct Z3Context {
   z3::context z3;
   int sessions = 0;  ///< That have used it: some of what they leave stays in its memory.
+  bool has_failed = false;
 };
 
 /// Contexts that no session uses. Thread-safe.
@@ -71,7 +71,7 @@ class Z3Contexts {
     return std::make_unique<Z3Context>();
   }
   void give_back(std::unique_ptr<Z3Context> context) {
-    if (++context->sessions >= kMostSessions) return;
+    if (++context->sessions == kMostSessions || context->has_failed) return;
     const std::lock_guard lock(mutex_);
     if (idle_.size() < kMostIdle) idle_.push_back(std::move(context));
   }
@@ -146,7 +146,7 @@ class Z3Session {
     try {
       return solver_.check();
     } catch (const z3::exception&) {
-      owned_->sessions = std::numeric_limits<int>::max() - 1;  // not to be used again
+      owned_->has_failed = true;
       if (Z3_get_error_code(context_) == Z3_MEMOUT_FAIL) throw std::bad_alloc();
       throw;
     }
