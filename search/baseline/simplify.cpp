@@ -124,7 +124,7 @@ void unify_constants(const Graph& graph, std::vector<TensorId>& representative) 
 }  // namespace
 
 Graph merge_duplicates(const Graph& original, int* merged, bool behind_opaque) {
-  Graph graph = fold_numbers(name_constants(decide_choices(original)));
+  Graph graph = fold_numbers(name_constants(narrow_constants(decide_choices(original))));
   const std::vector<bool> frozen =
       behind_opaque ? std::vector<bool>(graph.node_bound()) : depends_on_opaque(graph);
   std::vector<TensorId> representative(graph.tensor_bound());

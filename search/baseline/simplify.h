@@ -42,6 +42,10 @@ core::Result<core::Graph> simplify(const core::Graph& graph, verifier::Admission
 /// zero.
 std::optional<double> as_attribute(float number);
 
+/// f32 weights that are the same all along a dimension have size 1 there, if all that read them
+/// would repeat them.
+core::Graph narrow_constants(const core::Graph& graph);
+
 /// f32 weights of several elements become `full` or `eye` where that is what they hold.
 core::Graph name_constants(const core::Graph& graph);
 
@@ -53,7 +57,7 @@ core::Graph fold_numbers(const core::Graph& graph);
 /// shape of the result.
 core::Graph decide_choices(const core::Graph& graph);
 
-/// decide_choices(), name_constants() and fold_numbers(), and nodes with the same operator,
+/// decide_choices(), narrow_constants(), name_constants() and fold_numbers(), and nodes with the same operator,
 /// attributes and inputs become one.
 core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr,
                              bool behind_opaque = true);

@@ -11,7 +11,8 @@ OPSET = 23
 SEED = "soapstone-unseen-1"
 NETWORKS = {}
 SETS = ("first", "later", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
-        "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth")  # the oldest first
+        "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth",
+        "sixteenth")  # the oldest first
 HALF_LOCKED = {"fourth"}
 
 
