@@ -8,6 +8,7 @@
 #include "ops/composites/onnx_activations.h"
 #include "ops/composites/onnx_attention.h"
 #include "ops/composites/onnx_contrib.h"
+#include "ops/composites/onnx_masks.h"
 #include "ops/composites/onnx_selections.h"
 #include "ops/composites/onnx_statistics.h"
 #include "ops/composites/onnx_transforms.h"
@@ -258,6 +259,7 @@ std::vector<OnnxReader> composite_readers() {
   for (OnnxReader& reader : activation_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : attention_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : selection_readers()) readers.push_back(std::move(reader));
+  for (OnnxReader& reader : mask_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : statistics_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : transform_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : contrib_readers(read_gemm)) readers.push_back(std::move(reader));

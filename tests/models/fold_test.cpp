@@ -102,7 +102,7 @@ TEST(Fold, OperatorsOfKnownValuesAreOpaqueAtRunTime) {
   EXPECT_EQ(read("r = Div(x, x)"), "opaque:Div");
   EXPECT_EQ(read("r = Mod(x, x)"), "opaque:Mod");
   EXPECT_EQ(read("r = ReduceProd(x)"), "opaque:ReduceProd");
-  EXPECT_EQ(read("r = Trilu(x)"), "opaque:Trilu");
+  EXPECT_EQ(read("r = Trilu(x, n)"), "opaque:Trilu");
   EXPECT_EQ(read("r = Range(n, n, n)"), "opaque:Range");
   EXPECT_EQ(read("r = NonZero(x)"), "opaque:NonZero");
 }

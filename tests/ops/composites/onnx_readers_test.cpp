@@ -253,6 +253,44 @@ TEST(ScatterElements, LeavesTheRestOpaque) {
                {reals({3, 1}), known_indices({1, 2}, {0, 0}), reals({1, 2})});
 }
 
+// --- Trilu, OneHot ------------------------------------------------------------------------------
+
+TEST(Trilu, KeepsOneSideOfADiagonal) {
+  const auto part = [](std::int64_t diagonal, std::int64_t upper) {
+    return result_of({"Trilu", 14, {{"upper", upper}}},
+                     {reals({2, 3}), known_indices({}, {diagonal})}, {{1, 2, 3, 4, 5, 6}});
+  };
+  expect_near(part(1, 1), {0, 2, 3, 0, 0, 6});
+  expect_near(part(0, 0), {1, 0, 0, 4, 5, 0});
+  expect_near(part(-9, 1), {1, 2, 3, 4, 5, 6});
+  expect_near(part(9, 1), {0, 0, 0, 0, 0, 0});
+  expect_near(result_of({"Trilu", 14}, {reals({1, 2, 2})}, {{1, 2, kNaN, 4}}), {1, 2, 0, 4});
+  expect_error(ErrorCode::kUnsupported, {"Trilu", 14}, {reals({2, 2}), indices_of({})});
+  expect_error(ErrorCode::kInvalidInput, {"Trilu", 14}, {reals({2})});
+}
+
+TEST(Trilu, OfAKnownMatrixIsKnown) {
+  const Fed known{{kF32, {2, 2}}, core::Literal::floats({2, 2}, std::vector<float>{1, 2, 3, 4})};
+  const auto graph = read_node({"Trilu", 14, {{"upper", std::int64_t{0}}}}, {known});
+  ASSERT_TRUE(graph.ok());
+  EXPECT_THAT(operators_read(*graph), IsEmpty());
+  expect_near(run(*graph, {})[0], {1, 0, 3, 4});
+}
+
+TEST(OneHot, ComparesWithPositions) {
+  const Fed values{{kF32, {2}}, core::Literal::floats({2}, std::vector<float>{-1, 5})};
+  const auto rows = [&](std::int64_t axis) {
+    return result_of({"OneHot", 11, {{"axis", axis}}},
+                     {indices_of({4}), known_indices({1}, {3}), values}, {{0, -1, 3, -4}});
+  };
+  expect_near(rows(-1), {5, -1, -1, -1, -1, 5, -1, -1, -1, -1, -1, -1});
+  expect_near(rows(0), {5, -1, -1, -1, -1, -1, -1, -1, -1, 5, -1, -1});
+  const Node node{"OneHot", 11};
+  expect_error(ErrorCode::kUnsupported, node, {indices_of({4}), indices_of({1}), values});
+  expect_error(ErrorCode::kInvalidInput, node,
+               {indices_of({4}), known_indices({1}, {3}), reals({3})});
+}
+
 // --- RotaryEmbedding ----------------------------------------------------------------------------
 
 Node rotary(std::vector<std::pair<std::string, OnnxAttribute>> attributes = {}) {
