@@ -41,6 +41,10 @@ bool is_product_of_elements(const Node& node) {
   return ops::arithmetic_of(*node.op) == ops::Arithmetic::kProduct;
 }
 
+bool is_quotient_of_elements(const Node& node) {
+  return ops::arithmetic_of(*node.op) == ops::Arithmetic::kQuotient;
+}
+
 bool is_sum_of_elements(const Node& node) {
   const ops::Arithmetic arithmetic = ops::arithmetic_of(*node.op);
   return arithmetic == ops::Arithmetic::kSum || arithmetic == ops::Arithmetic::kDifference;
@@ -63,8 +67,10 @@ bool changes_ones(const Graph& graph, const Node& node) {
 }
 
 bool is_join_of_elements(const Graph& graph, const Node& node, Joins kind = Joins::kElements) {
-  return !node.op->is_opaque() && (kind == Joins::kMeans || !node.op->averages) &&
-         (is_product_of_elements(node) || is_sum(graph, node) || changes_ones(graph, node));
+  if (node.op->is_opaque()) return false;
+  if (kind != Joins::kMeans && (node.op->averages || is_quotient_of_elements(node))) return false;
+  return is_product_of_elements(node) || is_quotient_of_elements(node) || is_sum(graph, node) ||
+         changes_ones(graph, node);
 }
 
 /// Letters of the operands and of the result; of dimensions that a sum keeps with size 1 there are
@@ -77,7 +83,7 @@ std::vector<std::string> element_labels(const Graph& graph, const Node& node) {
     return all;
   };
   const std::string of_result = letters(node.outputs[0]);
-  if (is_product_of_elements(node) || is_sum_of_elements(node) ||
+  if (is_product_of_elements(node) || is_quotient_of_elements(node) || is_sum_of_elements(node) ||
       node.op->movement == core::Movement::kRepeat) {
     std::vector<std::string> all;
     for (const TensorId input : node.inputs)
@@ -145,6 +151,9 @@ class TreeReader {
       } else if (merge && merge->operand == k) {
         if (!operand(merge->reshape->inputs[0], (*indices)[k])) return false;
         tree_.nodes.push_back(node_id(*merge->reshape));
+      } else if (k == 1 && is_quotient_of_elements(node)) {
+        if (!add_leaf(node.inputs[k], (*indices)[k])) return false;
+        tree_.leaves.back().divides = true;
       } else if (!operand(node.inputs[k], (*indices)[k])) {
         return false;
       }

@@ -29,13 +29,14 @@ struct ContractionLeaf {
   core::TensorId tensor;
   IndexList indices;  ///< Of its dimensions; of a merged one, in a product, those of its parts.
   std::optional<LeafPiece> piece = {};  ///< None: all of the tensor.
+  bool divides = false;                 ///< It is what the others are divided by.
 };
 
 /// What is taken for a part of a product.
 enum class Joins : std::uint8_t {
   kProducts,  ///< Matrix products, einsums, transposes, and products with a number.
   kElements,  ///< And products of elements, sums, and dimensions of size 1 that come and go.
-  kMeans,     ///< And means, which are sums of which a part is taken.
+  kMeans,     ///< And means, which are sums of which a part is taken, and quotients of elements.
 };
 
 struct ContractionTree {

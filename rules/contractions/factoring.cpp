@@ -20,7 +20,8 @@ class Unifier {
       : outer_(outer), takes_units_(takes_units) {}
 
   bool unify(const ContractionLeaf& leaf, const ContractionLeaf& other) {
-    if (leaf.tensor != other.tensor || leaf.piece != other.piece) return false;
+    if (leaf.tensor != other.tensor || leaf.piece != other.piece || leaf.divides != other.divides)
+      return false;
     const Renaming names = names_, taken = taken_;
     for (std::size_t d = 0; d < leaf.indices.size(); ++d) {
       if (is_same(leaf.indices[d], other.indices[d])) continue;

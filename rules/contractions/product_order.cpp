@@ -168,8 +168,15 @@ IndexedName ProductWriter::multiplied(OrderSearch& search, OperandSet operands,
   const OperandSet left = search.best(operands).left;
   if (left == 0) return operand(static_cast<std::size_t>(std::countr_zero(operands)));
   const OperandSet right = operands & ~left;
-  const IndexedName a = multiplied(search, left, operand, nullptr),
-                    b = multiplied(search, right, operand, nullptr);
+  // What is only scaled is computed in the order that is wanted, so that a scale is a `mul`.
+  const auto wanted_of = [&](OperandSet part, OperandSet scale) {
+    const bool is_scaled =
+        wanted != nullptr && search.kept(part) == IndexSet(wanted->begin(), wanted->end()) &&
+        std::ranges::includes(search.kept(part), search.kept(scale));
+    return is_scaled ? wanted : nullptr;
+  };
+  const IndexedName a = multiplied(search, left, operand, wanted_of(left, right)),
+                    b = multiplied(search, right, operand, wanted_of(right, left));
   IndexedName product{{}, wanted != nullptr ? *wanted : own_order(a, b, search.kept(operands))};
   const std::string text = call(a, b, product.indices, search.may_scale());
   if (!side_.has(text)) cost_ += search.cost(left, right);

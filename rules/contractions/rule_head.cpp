@@ -43,6 +43,7 @@ IndexedName RuleHead::indexed(const ContractionLeaf& leaf, const Sizes& sizes,
     name = target.line(fmt::format("slice({}; axes=[{}], starts=[{}], sizes=[{}], steps=[1])", name,
                                    axis, start, size));
   }
+  if (leaf.divides) name = target.line(fmt::format("reciprocal({})", name));
   tensor.name = target.reshaped(name, names_of(shape), names_of(large));
   return tensor;
 }

@@ -364,7 +364,8 @@ class Expansion {
 
   bool drop_units(std::vector<ContractionLeaf>& leaves) const {
     for (std::size_t k = 0; k < leaves.size();) {
-      const auto& [tensor, indices, piece] = leaves[k];
+      const core::TensorId tensor = leaves[k].tensor;
+      const IndexList& indices = leaves[k].indices;
       if (!is_unit(graph_, tensor) || !indices[0] || !indices[1]) {
         if (is_unit(graph_, tensor)) return false;
         ++k;
