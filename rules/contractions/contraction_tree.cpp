@@ -68,9 +68,9 @@ bool changes_ones(const Graph& graph, const Node& node) {
 
 bool is_join_of_elements(const Graph& graph, const Node& node, Joins kind = Joins::kElements) {
   if (node.op->is_opaque()) return false;
-  if (kind != Joins::kMeans && (node.op->averages || is_quotient_of_elements(node))) return false;
-  return is_product_of_elements(node) || is_quotient_of_elements(node) || is_sum(graph, node) ||
-         changes_ones(graph, node);
+  if (is_quotient_of_elements(node)) return kind >= Joins::kQuotients;
+  return (kind >= Joins::kMeans || !node.op->averages) &&
+         (is_product_of_elements(node) || is_sum(graph, node) || changes_ones(graph, node));
 }
 
 /// Letters of the operands and of the result; of dimensions that a sum keeps with size 1 there are

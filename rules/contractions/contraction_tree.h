@@ -34,9 +34,10 @@ struct ContractionLeaf {
 
 /// What is taken for a part of a product.
 enum class Joins : std::uint8_t {
-  kProducts,  ///< Matrix products, einsums, transposes, and products with a number.
-  kElements,  ///< And products of elements, sums, and dimensions of size 1 that come and go.
-  kMeans,     ///< And means, which are sums of which a part is taken, and quotients of elements.
+  kProducts,   ///< Matrix products, einsums, transposes, and products with a number.
+  kElements,   ///< And products of elements, sums, and dimensions of size 1 that come and go.
+  kMeans,      ///< And means, which are sums of which a part is taken.
+  kQuotients,  ///< And quotients of elements.
 };
 
 struct ContractionTree {

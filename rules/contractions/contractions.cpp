@@ -109,13 +109,17 @@ std::vector<RewritePlan> find_contractions(const Graph& graph) {
 
 std::vector<RewritePlan> find_scaled_products(const Graph& graph) {
   std::vector<RewritePlan> plans;
-  for_each_product(
-      graph, Joins::kMeans,
-      [&](const Node& node, const ContractionTree& tree, OrderSearch& search, bool is_best) {
-        if (is_best || !search.has_sums()) return;
-        plans.push_back(
-            plan_of(node, order_text(graph, tree, search, kScaledPrefix), kScaledDescription));
-      });
+  const auto divides = [](const ContractionLeaf& leaf) { return leaf.divides; };
+  const auto add = [&](const Node& node, const ContractionTree& tree, OrderSearch& search,
+                       bool is_best) {
+    const bool is_as_with_means =
+        tree.kind == Joins::kQuotients && std::ranges::none_of(tree.leaves, divides);
+    if (is_best || is_as_with_means || !search.has_sums()) return;
+    plans.push_back(
+        plan_of(node, order_text(graph, tree, search, kScaledPrefix), kScaledDescription));
+  };
+  // A factor may be better in a weight than beside what divides, so there is a plan without, first.
+  for (const Joins kind : {Joins::kMeans, Joins::kQuotients}) for_each_product(graph, kind, add);
   return plans;
 }
 

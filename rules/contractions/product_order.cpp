@@ -42,9 +42,18 @@ bool is_matmul(const std::vector<std::size_t>& a, const std::vector<std::size_t>
          (a.size() == b.size() && std::equal(batch.begin(), batch.end(), a.begin()));
 }
 
-/// That of a product of matrices, if it is one.
+/// Whether each index of `few` is one of `all`, which are `kept`: the tensor of few is a scale.
+bool is_scale_of(const IndexedName& all, const IndexedName& few, const IndexSet& kept) {
+  const IndexSet whole(all.indices.begin(), all.indices.end());
+  return whole == kept &&
+         std::ranges::all_of(few.indices, [&](std::size_t index) { return whole.contains(index); });
+}
+
+/// That of a product of matrices, if it is one; of what is only scaled, its own.
 std::vector<std::size_t> own_order(const IndexedName& a, const IndexedName& b,
                                    const IndexSet& kept) {
+  if (is_scale_of(a, b, kept)) return a.indices;
+  if (is_scale_of(b, a, kept)) return b.indices;
   std::vector<std::size_t> first = order_of(a, b, kept), second = order_of(b, a, kept);
   const bool is_turned = !is_matmul(a.indices, b.indices, first) &&
                          !is_matmul(b.indices, a.indices, first) &&
@@ -170,9 +179,8 @@ IndexedName ProductWriter::multiplied(OrderSearch& search, OperandSet operands,
   const OperandSet right = operands & ~left;
   // What is only scaled is computed in the order that is wanted, so that a scale is a `mul`.
   const auto wanted_of = [&](OperandSet part, OperandSet scale) {
-    const bool is_scaled =
-        wanted != nullptr && search.kept(part) == IndexSet(wanted->begin(), wanted->end()) &&
-        std::ranges::includes(search.kept(part), search.kept(scale));
+    const bool is_scaled = search.kept(part) == search.kept(operands) &&
+                           std::ranges::includes(search.kept(part), search.kept(scale));
     return is_scaled ? wanted : nullptr;
   };
   const IndexedName a = multiplied(search, left, operand, wanted_of(left, right)),
