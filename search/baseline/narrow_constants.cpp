@@ -23,7 +23,8 @@ bool is_several_reals(const core::LiteralPtr& value) {
   return value && value->data_type() == core::DataType::kFloat32 && value->count() >= 2;
 }
 
-/// Whether all readers combine it elementwise with an operand that has their result's shape.
+/// Whether all readers combine it elementwise with an operand that has their result's shape, and is
+/// no weight: that one might become narrow, too.
 bool is_repeated_by_readers(const Graph& graph, TensorId id) {
   const auto repeats = [&](core::NodeId reader) {
     const core::Node& node = graph.node(reader);
@@ -31,7 +32,7 @@ bool is_repeated_by_readers(const Graph& graph, TensorId id) {
     if (op == nullptr || op->op_class != ops::OpClass::kElementwise) return false;
     const core::TensorType& result = graph.tensor(node.outputs[0]).type;
     return std::ranges::any_of(node.inputs, [&](TensorId other) {
-      return other.valid() && other != id && graph.tensor(other).type.shape_known &&
+      return other.valid() && !graph.tensor(other).value && graph.tensor(other).type.shape_known &&
              graph.tensor(other).type.shape == result.shape;
     });
   };

@@ -57,8 +57,8 @@ core::Graph fold_numbers(const core::Graph& graph);
 /// shape of the result.
 core::Graph decide_choices(const core::Graph& graph);
 
-/// decide_choices(), narrow_constants(), name_constants() and fold_numbers(), and nodes with the same operator,
-/// attributes and inputs become one.
+/// decide_choices(), narrow_constants(), name_constants() and fold_numbers(), and nodes with the
+/// same operator, attributes and inputs become one.
 core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr,
                              bool behind_opaque = true);
 

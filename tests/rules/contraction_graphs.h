@@ -49,6 +49,8 @@ inline constexpr ProductGraph kScaledGraphs[] = {
      "  v = reshape(w; shape=[7, 1])\n  p = mul(x, v)\n  y = reduce_sum(p; axes=[1], "
      "keep_dims=0)\n",
      1},
+    {"weights_that_sum_to_one", "  s: f32[12, 40, 6]\n  d: f32[12, 1, 6]\n  v: f32[40, 6]\n",
+     "  w = div(s, d)\n  y = einsum(w, v; equation=\"abc,bc->ac\")\n", 3},
 };
 
 /// In the best order, with transposes that strides make up for.

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "runtime/execution/executor.h"
 #include "search_fixture.h"
 
@@ -123,6 +125,44 @@ TEST(FoldNumbers, WhatIsNoNumberStays) {
   return y
 )"));
   EXPECT_EQ(graph.order().size(), 2U);
+}
+
+TEST(NarrowConstants, HoldOnceWhatTheirReadersRepeat) {
+  const auto graph = narrow_constants(graph_of(R"(graph g
+  x: f32[2, 2, 3]
+  b: f32[2, 2, 3] = {1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}
+  m: f32[2, 2] = {1, 2, 1, 2}
+  w: f32[3, 2] = {1, 2, 1, 2, 1, 2}
+  n: f32[2, 2] = {1, 2, 1, 2}
+  z: f32[2, 2] = {3, 4, 3, 4}
+  a = add(x, b)
+  p = matmul(a, w)
+  q = mul(p, m)
+  r = sub(n, z)
+  y = add(q, r)
+  return y
+)"));
+  std::map<std::string, core::Dims> dims;
+  for (std::size_t k = 0; k < graph.tensor_bound(); ++k)
+    if (const core::TensorId id(k); graph.contains(id) && graph.tensor(id).value)
+      dims[graph.tensor(id).name] = graph.tensor(id).value->dims();
+  EXPECT_EQ(dims.at("b"), (core::Dims{1, 2, 1}));
+  EXPECT_EQ(dims.at("w"), (core::Dims{3, 2})) << "a matrix";
+  EXPECT_EQ(dims.at("m"), (core::Dims{1, 2}));
+  EXPECT_EQ(dims.at("n"), (core::Dims{2, 2}))
+      << "one of two constants must have the result's shape";
+  EXPECT_EQ(dims.at("z"), (core::Dims{2, 2}));
+}
+
+TEST(NarrowConstants, KeepTheShapeOfAResult) {
+  const auto graph = narrow_constants(graph_of(R"(graph g
+  x: f32[1, 3]
+  b: f32[2, 3] = {1, 2, 3, 1, 2, 3}
+  y = add(x, b)
+  return y
+)"));
+  EXPECT_EQ(graph.tensor(graph.outputs()[0]).type.shape, (core::Shape{2, 3}));
+  EXPECT_EQ(graph.tensor(graph.node(graph.order()[0]).inputs[1]).value->count(), 6);
 }
 
 TEST(DecideChoices, LeavesWhatIsChosenEverywhere) {
