@@ -56,7 +56,7 @@ std::string order_text(const Graph& graph, const ContractionTree& tree, OrderSea
     const std::string row = target.line(fmt::format("eye(; shape=[1, {}])", n));
     const std::string part =
         target.line(fmt::format("reduce_mean({}; axes=[0, 1], keep_dims=0)", row));
-    y = target.line(fmt::format("mul({}, {})", y, part));
+    y = target.line(elementwise_product(y, part));
   }
   return rule_text(fmt::format("{}{}", prefix, last.op->name), head.text(), source, {result},
                    target, {y});

@@ -112,7 +112,7 @@ class SumWriter {
       return std::nullopt;
     }
     for (const IndexedName& number : numbers) {
-      const std::string call = fmt::format("mul({}, {})", now.name, number.name);
+      const std::string call = elementwise_product(now.name, number.name);
       if (!is_constant(term) && !side_.has(call)) cost_of_steps_ += kWorkOfStep;
       now.name = side_.line(call);
     }

@@ -159,6 +159,10 @@ double OrderSearch::cost_of(const std::vector<std::vector<std::size_t>>& joins) 
   return sum;
 }
 
+std::string elementwise_product(std::string_view a, std::string_view b) {
+  return fmt::format("mul({}, {})", a, b);
+}
+
 Sizes ProductWriter::sizes_of(const std::vector<std::size_t>& indices) const {
   Sizes sizes;
   for (const std::size_t index : indices) sizes.push_back(sizes_[index]);
@@ -211,7 +215,7 @@ std::string ProductWriter::call(const IndexedName& a, const IndexedName& b,
   if ((has_number || may_scale) && (a.indices == result || b.indices == result)) {
     const auto x = has_number ? a.name : broadcast(a, result);
     const auto y = has_number ? b.name : broadcast(b, result);
-    if (x && y) return fmt::format("mul({}, {})", *x, *y);
+    if (x && y) return elementwise_product(*x, *y);
   }
   if (is_matmul(a.indices, b.indices, result)) return fmt::format("matmul({}, {})", a.name, b.name);
   if (is_matmul(b.indices, a.indices, result)) return fmt::format("matmul({}, {})", b.name, a.name);

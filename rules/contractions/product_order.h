@@ -79,6 +79,9 @@ struct IndexedName {
   std::vector<std::size_t> indices;
 };
 
+/// The line of a rule that multiplies two tensors element by element.
+std::string elementwise_product(std::string_view a, std::string_view b);
+
 /// Writes products in the order that was found.
 class ProductWriter {
  public:

@@ -154,7 +154,9 @@ void View::divide_factor(std::size_t factor, std::int64_t inner) {
 }
 
 bool View::reshape(const Sizes& shape) {
-  if (product_of(shape) != product_of(this->shape())) return false;
+  // Positions in an empty tensor have no digits.
+  const std::int64_t count = product_of(shape);
+  if (count == 0 || count != product_of(this->shape())) return false;
   Sizes behind;
   for (std::size_t d = shape.size(); d-- > 0;)
     behind.push_back(shape[d] * (behind.empty() ? 1 : behind.back()));

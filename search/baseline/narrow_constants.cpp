@@ -1,6 +1,6 @@
-// Constants that exporters repeat to the shape of what they are combined with: biases folded behind
-// an Expand, the zeros of an initial state. Rules name them by their shape, such as a bias by
-// channels, and they take memory that nobody needs.
+// Constants of f32 that exporters repeat to the shape of what they are combined with: biases folded
+// behind an Expand, the zeros of an initial state. Rules name them by their shape, such as a bias
+// by channels, and they take memory that nobody needs.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -19,7 +19,7 @@ using core::Graph;
 using core::Literal;
 using core::TensorId;
 
-bool is_several_reals(const core::LiteralPtr& value) {
+bool has_several_floats(const core::LiteralPtr& value) {
   return value && value->data_type() == core::DataType::kFloat32 && value->count() >= 2;
 }
 
@@ -82,7 +82,7 @@ Graph narrow_constants(const Graph& graph) {
   std::map<TensorId, core::LiteralPtr> narrow;
   for (std::size_t k = 0; k < graph.tensor_bound(); ++k) {
     const TensorId id(k);
-    if (!graph.contains(id) || !is_several_reals(graph.tensor(id).value)) continue;
+    if (!graph.contains(id) || !has_several_floats(graph.tensor(id).value)) continue;
     if (!is_repeated_by_readers(graph, id)) continue;
     if (auto made = without_repetition(*graph.tensor(id).value))
       narrow.emplace(id, std::make_shared<const Literal>(*std::move(made)));

@@ -161,5 +161,16 @@ TEST(Moves, OfUnevenPiecesAreLeft) {
               IsEmpty());
 }
 
+TEST(Moves, OfEmptyTensorsAreLeft) {
+  EXPECT_THAT(find_moves(graph_of(R"(graph g
+  x: f32[4, 0, 3]
+  a, b = split(x; axis=0, sizes=[2, 2])
+  r = reshape(a; shape=[6, 0])
+  y = relu(b)
+  return r, y
+)")),
+              IsEmpty());
+}
+
 }  // namespace
 }  // namespace soapstone::rules
