@@ -23,8 +23,8 @@ inline constexpr std::string_view kStridedPrefix = "strided_product_of_";
 /// 3 to the power of the number of tensors, for each product.
 std::vector<RewritePlan> find_contractions(const core::Graph& graph);
 
-/// The same with products of elements, which scale rows and columns, and with sums. What others
-/// read is computed again.
+/// The same with products and quotients of elements, which scale rows and columns, and with sums.
+/// What others read is computed again.
 std::vector<RewritePlan> find_scaled_products(const core::Graph& graph);
 
 /// A plan for each product of two to eight tensors with transposes in it that is in the best order:
