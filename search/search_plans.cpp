@@ -27,7 +27,7 @@ constexpr int kPatience = 3;
 constexpr std::ptrdiff_t kMostAlike = 4;
 /// Graphs from which moves are made, times their nodes, squared: both what there is to move and
 /// what each move takes grow with the nodes.
-constexpr std::size_t kMostWork = 9'000'000;
+constexpr std::size_t kMostWork = 4'000'000;
 
 bool are_alike(const Candidate& a, const Candidate& b) {
   constexpr double kSame = 1e-4;
