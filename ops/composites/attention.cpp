@@ -54,10 +54,7 @@ TensorId with_heads(Composer& compose, TensorId x, std::int64_t heads) {
 TensorId with_bias(Composer& compose, TensorId x, TensorId bias, std::int64_t begin) {
   if (!bias.valid()) return x;
   const std::int64_t size = compose.dims(x)[2];
-  const TensorId part = compose.append(
-      "slice", {bias},
-      {{"axes", Sizes{0}}, {"starts", Sizes{begin}}, {"sizes", Sizes{size}}, {"steps", Sizes{1}}});
-  return compose.append("add", {x, part});
+  return compose.append("add", {x, compose.slice(bias, 0, begin, size)});
 }
 
 /// Queries, keys and values of shape [b, s, heads·size], and what is added to the products.

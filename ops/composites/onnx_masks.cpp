@@ -90,12 +90,7 @@ ReadResult read_one_hot(OnnxImport& import) {
   const TensorId mask = compose.append("max", {compose.append("equal", {wanted, from_start}),
                                                compose.append("equal", {wanted, from_end})});
   const auto value = [&](std::int64_t k) {
-    const TensorId one = compose.append("slice", {import.input(2)},
-                                        {{"axes", to_sizes(Dims{0})},
-                                         {"starts", to_sizes(Dims{k})},
-                                         {"sizes", to_sizes(Dims{1})},
-                                         {"steps", to_sizes(Dims{1})}});
-    return compose.reshape(one, {});
+    return compose.reshape(compose.slice(import.input(2), 0, k, 1), {});
   };
   return compose.finish(compose.append("where", {mask, value(1), value(0)}));
 }

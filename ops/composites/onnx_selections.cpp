@@ -30,16 +30,6 @@ Dims joined(Dims first, const Dims& second) {
   return first;
 }
 
-/// Elements start, start + step, … of an axis.
-TensorId slice(Composer& compose, TensorId x, std::size_t axis, std::int64_t start,
-               std::int64_t size, std::int64_t step = 1) {
-  return compose.append("slice", {x},
-                        {{"axes", to_sizes(Dims{static_cast<std::int64_t>(axis)})},
-                         {"starts", to_sizes(Dims{start})},
-                         {"sizes", to_sizes(Dims{size})},
-                         {"steps", to_sizes(Dims{step})}});
-}
-
 TensorId concat(Composer& compose, std::vector<TensorId> parts, std::size_t axis) {
   if (parts.size() == 1) return parts[0];
   return compose.append("concat", std::move(parts),
@@ -128,7 +118,7 @@ TensorId append_positions(Composer& compose, TensorId indices, const Gathering& 
   for (std::size_t d = g.depth; d-- > 0; stride *= sizes[d]) {
     TensorId coordinate = indices;
     if (g.depth > 1)
-      coordinate = slice(compose, indices, places.size(), static_cast<std::int64_t>(d), 1);
+      coordinate = compose.slice(indices, places.size(), static_cast<std::int64_t>(d), 1);
     coordinate = compose.reshape(coordinate, places);
     const TensorId moved = scaled(gather(compose, counting(sizes[d]), coordinate, 0), stride);
     total = d + 1 == g.depth ? moved : compose.append("add", {total, moved});
@@ -233,11 +223,11 @@ class Replacement {
   TensorId in_range(TensorId data, TensorId rows, std::size_t axis, bool is_last) {
     const std::int64_t size = compose_.dims(data)[axis], first = lists_[axis].front(),
                        end = lists_[axis].back() + 1;
-    if (!is_last) rows = apply(slice(compose_, data, axis, first, end - first), rows, axis + 1);
+    if (!is_last) rows = apply(compose_.slice(data, axis, first, end - first), rows, axis + 1);
     std::vector<TensorId> parts;
-    if (first > 0) parts.push_back(slice(compose_, data, axis, 0, first));
+    if (first > 0) parts.push_back(compose_.slice(data, axis, 0, first));
     parts.push_back(rows);
-    if (end < size) parts.push_back(slice(compose_, data, axis, end, size - end));
+    if (end < size) parts.push_back(compose_.slice(data, axis, end, size - end));
     return concat(compose_, std::move(parts), axis);
   }
 
@@ -402,9 +392,9 @@ ReadResult read_rotary_embedding(OnnxImport& import) {
   SOAPSTONE_ASSIGN_OR_RETURN(const TensorId sines, read_cache(import, compose, 2, heads));
   const std::int64_t half = heads.rotated / 2, size = heads.dims[3];
   const TensorId x = compose.reshape(import.input(0), heads.dims);
-  const TensorId a = slice(compose, x, 3, 0, half, heads.interleaved ? 2 : 1);
+  const TensorId a = compose.slice(x, 3, 0, half, heads.interleaved ? 2 : 1);
   const TensorId b =
-      slice(compose, x, 3, heads.interleaved ? 1 : half, half, heads.interleaved ? 2 : 1);
+      compose.slice(x, 3, heads.interleaved ? 1 : half, half, heads.interleaved ? 2 : 1);
   const auto times = [&](TensorId p, TensorId q) { return compose.append("mul", {p, q}); };
   std::vector<TensorId> parts{compose.append("sub", {times(cosines, a), times(sines, b)}),
                               compose.append("add", {times(sines, a), times(cosines, b)})};
@@ -418,7 +408,7 @@ ReadResult read_rotary_embedding(OnnxImport& import) {
     parts = {compose.reshape(concat(compose, std::move(parts), 4), together)};
   }
   if (heads.rotated < size)
-    parts.push_back(slice(compose, x, 3, heads.rotated, size - heads.rotated));
+    parts.push_back(compose.slice(x, 3, heads.rotated, size - heads.rotated));
   const TensorId y = concat(compose, std::move(parts), 3);
   return compose.finish(compose.reshape(y, input_dims(import, 0)));
 }

@@ -87,11 +87,7 @@ core::Result<std::size_t> signal_axis(const OnnxImport& import, std::size_t rank
 /// The signal's first samples alone.
 TensorId truncated(Composer& compose, TensorId x, std::size_t axis, std::int64_t samples) {
   if (compose.dims(x)[axis] == samples) return x;
-  return compose.append("slice", {x},
-                        {{"axes", to_sizes(Dims{static_cast<std::int64_t>(axis)})},
-                         {"starts", to_sizes(Dims{0})},
-                         {"sizes", to_sizes(Dims{samples})},
-                         {"steps", to_sizes(Dims{1})}});
+  return compose.slice(x, axis, 0, samples);
 }
 
 ReadResult read_dft(OnnxImport& import) {

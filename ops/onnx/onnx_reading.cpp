@@ -124,6 +124,15 @@ TensorId Composer::reshape(TensorId x, const Dims& shape) {
   return append("reshape", {x}, {{"shape", to_sizes(shape)}});
 }
 
+TensorId Composer::slice(TensorId x, std::size_t axis, std::int64_t start, std::int64_t size,
+                         std::int64_t step) {
+  return append("slice", {x},
+                {{"axes", to_sizes(Dims{static_cast<std::int64_t>(axis)})},
+                 {"starts", to_sizes(Dims{start})},
+                 {"sizes", to_sizes(Dims{size})},
+                 {"steps", to_sizes(Dims{step})}});
+}
+
 TensorId Composer::transpose(TensorId x, const std::vector<std::int64_t>& perm) {
   if (error_ || std::is_sorted(perm.begin(), perm.end())) return x;
   return append("transpose", {x}, {{"perm", to_sizes(perm)}});

@@ -33,6 +33,9 @@ class Composer {
   TensorId scalar(core::DataType type, double value);
   TensorId reshape(TensorId x, const core::Dims& shape);
   TensorId transpose(TensorId x, const std::vector<std::int64_t>& perm);
+  /// Elements start, start + step, … of an axis.
+  TensorId slice(TensorId x, std::size_t axis, std::int64_t start, std::int64_t size,
+                 std::int64_t step = 1);
   TensorId input(std::size_t k) const { return import_.input(k); }
   bool has_input(std::size_t k) const;
   /// Sizes of a tensor; empty after a failure.

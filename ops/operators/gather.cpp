@@ -108,12 +108,7 @@ ReadResult read_known_index(OnnxImport& import, const core::Dims& data, std::siz
                             const core::Literal& index) {
   const std::int64_t at = index.to_ints()->front();
   Composer compose(import);
-  const TensorId row =
-      compose.append("slice", {import.input(0)},
-                     {{"axes", to_sizes(core::Dims{static_cast<std::int64_t>(axis)})},
-                      {"starts", to_sizes(core::Dims{at < 0 ? at + data[axis] : at})},
-                      {"sizes", to_sizes(core::Dims{1})},
-                      {"steps", to_sizes(core::Dims{1})}});
+  const TensorId row = compose.slice(import.input(0), axis, at < 0 ? at + data[axis] : at, 1);
   core::Dims shape = data;
   if (index.dims().empty()) {
     shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));

@@ -1,10 +1,12 @@
 #include "rules/contractions/contractions.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "ops/analysis/arithmetic.h"
 #include "rules/contractions/contraction_tree.h"
 #include "rules/contractions/product_order.h"
 #include "rules/contractions/rule_head.h"
@@ -119,7 +121,12 @@ std::vector<RewritePlan> find_scaled_products(const Graph& graph) {
         plan_of(node, order_text(graph, tree, search, kScaledPrefix), kScaledDescription));
   };
   // A factor may be better in a weight than beside what divides, so there is a plan without, first.
-  for (const Joins kind : {Joins::kMeans, Joins::kQuotients}) for_each_product(graph, kind, add);
+  for_each_product(graph, Joins::kMeans, add);
+  const auto is_quotient = [&](NodeId id) {
+    return ops::arithmetic_of(*graph.node(id).op) == ops::Arithmetic::kQuotient;
+  };
+  if (std::ranges::any_of(graph.order(), is_quotient))
+    for_each_product(graph, Joins::kQuotients, add);
   return plans;
 }
 
