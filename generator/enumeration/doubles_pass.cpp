@@ -35,9 +35,15 @@ std::vector<std::uint8_t> find_terms(const TermTable& terms, const Is& is) {
   return found;
 }
 
-/// Terms in which some function is random in the field.
+/// Terms that are something else in the field: some function is random there, or what they order
+/// may be inverses.
 std::vector<std::uint8_t> find_inexact(const TermTable& terms) {
-  return find_terms(terms, [](const Application& a) { return !a.exact; });
+  std::vector<std::uint8_t> found =
+      find_terms(terms, [](const Application& a) { return !a.exact; });
+  const auto orders = find_terms(terms, [](const Application& a) { return a.orders; });
+  const auto divides = find_terms(terms, [](const Application& a) { return a.divides; });
+  for (TermId id = 0; id < terms.size(); ++id) found[id] |= orders[id] & divides[id];
+  return found;
 }
 
 bool is_close(std::span<const double> a, std::span<const double> b) {
@@ -185,7 +191,7 @@ void drop_coincidences(Enumeration& enumeration, std::size_t first, const Varian
   const TermTable& terms = enumeration.terms;
   std::vector<EqualPair>& pairs = enumeration.pairs;
   const std::vector<std::uint8_t> delicate =
-      find_terms(terms, [](const Application& a) { return a.is_delicate; });
+      find_terms(terms, [](const Application& a) { return a.orders || a.divides || !a.exact; });
   constexpr std::array kKinds{DrawKind::kUsual,        DrawKind::kRowSigns,   DrawKind::kWide,
                               DrawKind::kWide,         DrawKind::kNegative,   DrawKind::kPositive,
                               DrawKind::kEvenNegative, DrawKind::kOddNegative};
@@ -229,9 +235,13 @@ void add_pairs_in_doubles(Enumeration& enumeration, const VariantSpace& space,
                           const EnumerateOptions& options,
                           std::span<const std::vector<TermId>> representatives) {
   const ApplicationTable& applications = enumeration.terms.applications();
-  bool all_exact = true;
-  for (ApplicationId id = 0; id < applications.size(); ++id) all_exact &= applications[id].exact;
-  if (all_exact) return;
+  bool all_exact = true, orders = false, divides = false;
+  for (ApplicationId id = 0; id < applications.size(); ++id) {
+    all_exact &= applications[id].exact;
+    orders |= applications[id].orders;
+    divides |= applications[id].divides;
+  }
+  if (all_exact && !(orders && divides)) return;
   Pass(enumeration, space, options.seed).run(representatives);
 }
 

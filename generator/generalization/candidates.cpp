@@ -256,7 +256,8 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
     if (only_derives) candidate.expansion = std::exchange(*into, std::nullopt);
   }
   if (!candidate.forward && !candidate.backward) return std::nullopt;
-  if (candidate.forward && candidate.backward && is_own_reverse(sized)) candidate.backward.reset();
+  candidate.is_own_reverse = candidate.forward && candidate.backward && is_own_reverse(sized);
+  if (candidate.is_own_reverse) candidate.backward.reset();
   const Rule& rule = there ? *there : *back;
   const auto& direction = candidate.forward ? candidate.forward : candidate.backward;
   // If a constant's split point is free, split it where the other tensors are split; a rule that

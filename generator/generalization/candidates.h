@@ -23,6 +23,7 @@ struct DirectedRule {
 /// An equality that was found. At least one direction is there.
 struct RuleCandidate {
   std::optional<DirectedRule> forward, backward;
+  bool is_own_reverse = false;  ///< So that there is no backward: forward says the same.
   /// The direction that only adds to its source, x·x = relu(x·x). No rule to rewrite with; what
   /// is derived may need it.
   std::optional<DirectedRule> expansion;

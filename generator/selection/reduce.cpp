@@ -129,9 +129,7 @@ class Reducer::Level {
       if (owner_.stopped()) return;
       add_terms(enumeration_.pairs[k]);
     }
-    for (const auto& rule : owner_.rules_)
-      if (!owner_.stopped()) apply(*rule);
-    std::size_t done = 0;
+    apply_known_rules();
     for (std::size_t at = 0; at < pairs_.size(); ++at) {
       if (owner_.stopped()) return;
       const EqualPair& pair = enumeration_.pairs[pairs_[at]];
@@ -143,14 +141,30 @@ class Reducer::Level {
         settle(pair, std::move(made_.at(at)));
       }
       made_.erase(at);
-      if (++done % 256 == 0 && owner_.options_.progress != nullptr)
-        owner_.options_.progress->update(
-            done, pairs_.size(),
-            fmt::format("{} operators, {} kept", operators_, owner_.kept_.size()));
+      constexpr std::size_t kBetweenReports = 256;
+      if ((at + 1) % kBetweenReports == 0)
+        report(at + 1, pairs_.size(), fmt::format("{} kept", owner_.kept_.size()));
     }
   }
 
  private:
+  /// Those that shrink first: what they join to something smaller the others need not look at.
+  void apply_known_rules() {
+    std::vector<TermRule*> rules;
+    for (const auto& rule : owner_.rules_) rules.push_back(rule.get());
+    std::ranges::stable_partition(rules, [](const TermRule* rule) { return rule->shrinks(); });
+    for (std::size_t k = 0; k < rules.size() && !owner_.stopped(); ++k) {
+      apply(*rules[k]);
+      report(k + 1, rules.size(), "applying what is kept");
+    }
+  }
+
+  void report(std::size_t done, std::size_t total, const std::string& what) {
+    if (owner_.options_.progress != nullptr)
+      owner_.options_.progress->update(done, total,
+                                       fmt::format("{} operators, {}", operators_, what));
+  }
+
   using Joins = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
   /// A term with its variables in names of its class.
   struct Named {
@@ -159,6 +173,11 @@ class Reducer::Level {
     TermId representative = kNoTerm;
     std::uint32_t node = 0, goal = 0;  ///< The term's node, and the one that it is to follow from.
     TermRule::Makers operands{};       ///< The makers of its operands.
+  };
+  /// The terms with one operator at their root.
+  struct TermsOfKind {
+    std::vector<Named> all;
+    std::vector<std::uint32_t> open;  ///< Those that may not be done, see is_done().
   };
 
   void sort_pairs() {
@@ -268,7 +287,9 @@ class Reducer::Level {
     const ApplicationId application = terms_[term.term].application;
     for (std::size_t k = 0; k < terms_.applications()[application].operands.size(); ++k)
       term.operands[k] = classes_.makers(term.term, k);
-    by_kind_[vocabulary_.kind(application)].push_back(term);
+    TermsOfKind& alike = by_kind_[vocabulary_.kind(application)];
+    alike.open.push_back(static_cast<std::uint32_t>(alike.all.size()));
+    alike.all.push_back(term);
     for_each_image(
         term, [&](Renaming names) { nodes_.add(key_of(term.term, names, term.representative)); });
   }
@@ -297,14 +318,17 @@ class Reducer::Level {
   void apply(TermRule& rule) {
     const auto found = by_kind_.find(rule.root_kind());
     if (found == by_kind_.end()) return;
-    // A two-way rule need not look at a term that is joined already: it starts from the other side.
-    std::vector<const Named*> open;
     if (owner_.stopped()) return;
-    for (const Named& term : found->second) {
-      if (!rule.may_match(terms_[term.term].application, term.operands)) continue;
-      if (!rule.is_two_way() || !is_below(term.representative) ||
-          nodes_.top(term.node) != nodes_.top(term.goal))
-        open.push_back(&term);
+    TermsOfKind& terms = found->second;
+    std::vector<const Named*> open;
+    const auto add_open = [&](const Named& term) {
+      if (rule.may_match(terms_[term.term].application, term.operands)) open.push_back(&term);
+    };
+    if (rule.is_two_way() || rule.shrinks()) {
+      std::erase_if(terms.open, [&](std::uint32_t k) { return is_done(terms.all[k]); });
+      for (std::uint32_t k : terms.open) add_open(terms.all[k]);
+    } else {
+      for (const Named& term : terms.all) add_open(term);
     }
     core::PerThread<Joins> joins;
     const auto rewrite_range = [&](const auto& range) {
@@ -315,6 +339,12 @@ class Reducer::Level {
     arena_.run([&] { core::parallel_for_ranges(open.size(), 64, rewrite_range); });
     for (const Joins& list : joins)
       for (const auto& [a, b] : list) nodes_.join(a, b);
+  }
+
+  /// Whether a term is joined to what is below this level. A two-way rule need not look at it,
+  /// since it starts from the other side, nor one that shrinks, since it leads there, too.
+  bool is_done(const Named& term) {
+    return is_below(term.representative) && nodes_.top(term.node) == nodes_.top(term.goal);
   }
 
   void rewrite(TermRule::Rewriter& rewriter, const Named& term, Joins& joins) const {
@@ -405,7 +435,7 @@ class Reducer::Level {
                    variables);
     const PatternTree target =
         pattern_of(vocabulary_, {pair.representative, pair.names}, variables);
-    const bool two_way = candidate->forward && candidate->backward;
+    const bool two_way = candidate->forward && (candidate->backward || candidate->is_own_reverse);
     if (candidate->forward) use(candidate->forward->instances, source, target, two_way);
     if (candidate->backward) use(candidate->backward->instances, target, source, two_way);
     join(pair);
@@ -443,7 +473,7 @@ class Reducer::Level {
   std::vector<std::size_t> pairs_;
   JoinedNodes nodes_;
   std::unordered_map<TermId, std::vector<Renaming>> symmetries_;
-  std::unordered_map<std::uint64_t, std::vector<Named>> by_kind_;
+  std::unordered_map<std::uint64_t, TermsOfKind> by_kind_;
   std::unordered_map<std::size_t, Made> made_;  ///< By place in `pairs_`: ahead of their turn.
 };
 

@@ -55,6 +55,26 @@ class TreeMaker {
   std::span<const Variable> variables_;
 };
 
+/// Whether `a` has fewer operators than `b`, and no input more often.
+bool is_smaller(const PatternTree& a, const PatternTree& b) {
+  std::map<std::uint64_t, int> surplus;  // occurrences in a beyond those in b, by input
+  int operators = 0;
+  const auto count = [&](const PatternTree& tree, int each) {
+    for (const Node& node : tree.nodes) {
+      if (node.kind == Node::Kind::kOperator) operators += each;
+      if (node.kind == Node::Kind::kVariable) surplus[node.value] += each;
+    }
+  };
+  count(a, 1);
+  count(b, -1);
+  return operators < 0 &&
+         std::ranges::all_of(surplus, [](const auto& input) { return input.second <= 0; });
+}
+
+/// A source may match a larger member where a term has an operand, by so many operators in all. The
+/// class of an input or of zero has thousands of members, and is the operand of most terms.
+constexpr int kMostGrowth = 2;
+
 /// The bit that the makers of a class must have.
 std::uint64_t wanted_makers(const Node& node) {
   return node.kind == Node::Kind::kOperator ? kind_bit(node.value) : 0;
@@ -71,7 +91,8 @@ PatternTree pattern_of(const NumberedVocabulary& vocabulary, const NamedTerm& si
 
 TermRule::TermRule(std::vector<rules::Rule> instances, PatternTree source, PatternTree target,
                    bool is_two_way)
-    : is_two_way_(is_two_way), instances_of_rule_(std::move(instances)), source_(std::move(source)),
+    : is_two_way_(is_two_way), shrinks_(is_smaller(target, source)),
+      instances_of_rule_(std::move(instances)), source_(std::move(source)),
       target_(std::move(target)) {
   fixed_.resize(source_.nodes.size());
   for (const rules::Rule& rule : instances_of_rule_.rules())
@@ -174,10 +195,15 @@ class TermRule::Matcher {
       bind(at + 1);
     } else {
       const VariableCounts counts = terms[named.term].variables;
+      const int least = classes_.operators(named.term);
       for (const TermClasses::Member& member : classes_.members(named.term)) {
+        const int growth = classes_.operators(member.term) - least;
+        if (growth > growth_left_) return;  // the members behind it are no smaller
         const Term& term = terms[member.term];
         if (rule_.admitted_[at][term.application] == 0) continue;
+        growth_left_ -= growth;
         choose(at, member.term, compose(member.names, term.variables, named.names, counts));
+        growth_left_ += growth;
       }
     }
   }
@@ -259,6 +285,7 @@ class TermRule::Matcher {
   const TermClasses& classes_;
   const Found* found_ = nullptr;
   const std::vector<Node>& nodes_;
+  int growth_left_ = kMostGrowth;
   std::vector<NamedTerm> class_of_;
   std::vector<std::uint32_t> chosen_;
   std::vector<std::optional<NamedTerm>> variables_;

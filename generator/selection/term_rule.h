@@ -69,6 +69,8 @@ class TermRule {
   TermRule(std::vector<rules::Rule> instances, PatternTree source, PatternTree target,
            bool is_two_way);
   bool is_two_way() const { return is_two_way_; }
+  /// Whether the target has fewer operators than the source, and no input more often.
+  bool shrinks() const { return shrinks_; }
 
   std::uint64_t root_kind() const { return source_.nodes[0].value; }
   /// Prepares the rule for this vocabulary, which it works with from now on. Not thread-safe.
@@ -114,6 +116,7 @@ class TermRule {
   void note_fixed(const core::Graph& side, std::size_t node, core::TensorId tensor);
 
   bool is_two_way_;
+  bool shrinks_;
   rules::RuleSet instances_of_rule_;
   /// By node of the source: attribute values that all instances have in common.
   std::vector<std::map<std::string, std::optional<core::AttributeValue>>> fixed_;

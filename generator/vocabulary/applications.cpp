@@ -54,9 +54,23 @@ bool is_exact(const ops::Expr& e) {
                              [](const ops::Alternative& a) { return is_exact(a.body); });
 }
 
-bool is_delicate(const ops::Expr& e) {
-  return e->kind == ops::ExprKind::kApply || e->kind == ops::ExprKind::kMax ||
-         e->kind == ops::ExprKind::kInverse || std::ranges::any_of(e->arguments, is_delicate);
+/// Whether the expression or a part of it is so.
+bool has_part(const ops::Expr& e, bool (*is)(const ops::ExprNode&)) {
+  return is(*e) ||
+         std::ranges::any_of(e->arguments, [&](const auto& part) { return has_part(part, is); }) ||
+         std::ranges::any_of(e->alternatives,
+                             [&](const auto& part) { return has_part(part.body, is); });
+}
+
+bool reads(const ops::ExprNode& e) {
+  return e.kind == ops::ExprKind::kRead || e.kind == ops::ExprKind::kReadFlat;
+}
+bool orders(const ops::ExprNode& e) {
+  return e.kind == ops::ExprKind::kApply || e.kind == ops::ExprKind::kMax;
+}
+/// The mean of a number of elements is a sum like others.
+bool divides_by_elements(const ops::ExprNode& e) {
+  return e.kind == ops::ExprKind::kInverse && has_part(e.arguments[0], reads);
 }
 
 /// Sums of indices are no indices; they are only moved.
@@ -191,11 +205,11 @@ void ApplicationTable::compile(Application& application,
     for (const TensorType& type : results) outputs.push_back(at(type, world));
     const ops::Semantics semantics = restricted_to(
         definition->semantics({attributes, inputs, outputs}), application.output_index);
-    application.exact &= std::ranges::all_of(
-        semantics.stages, [](const ops::Stage& stage) { return is_exact(stage.body); });
-    application.is_delicate |= std::ranges::any_of(
-        semantics.stages, [](const ops::Stage& stage) { return is_delicate(stage.body); });
-    application.is_delicate |= !application.exact;
+    for (const ops::Stage& stage : semantics.stages) {
+      application.exact &= is_exact(stage.body);
+      application.orders |= has_part(stage.body, orders);
+      application.divides |= has_part(stage.body, divides_by_elements);
+    }
     application.field.emplace_back(semantics, dims, kFunctionKey);
     application.real.emplace_back(semantics, dims);
   }

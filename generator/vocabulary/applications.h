@@ -36,8 +36,8 @@ struct Application {
   bool commutative = false;  ///< Operands 0 and 1 have one type and may be exchanged.
   /// Made of sums, products and order alone: the prime field decides it exactly.
   bool exact = true;
-  /// Its laws are also tried in doubles: it orders elements or divides by them, or is not exact.
-  bool is_delicate = false;
+  bool orders = false;   ///< Depends on which element is larger, or has a function.
+  bool divides = false;  ///< By elements: their inverses have no order in the prime field.
   std::vector<ops::CompiledSemantics<ops::Field::Value>> field;  ///< By world.
   std::vector<ops::CompiledSemantics<double>> real;              ///< By world.
 };

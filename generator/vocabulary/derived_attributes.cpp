@@ -211,7 +211,9 @@ bool admits(const Vocabulary& vocabulary, const core::OpSchema& op,
     return ops::arithmetic_of(op) == ops::Arithmetic::kProduct &&
            std::ranges::any_of(operands, [](const TensorType* t) { return t->shape.empty(); });
   };
-  if (!vocabulary.has_broadcasts && !same_types && op.commutative && !scales()) return false;
+  const bool is_elementwise =
+      ops::registry().definition(op.name)->op_class == ops::OpClass::kElementwise;
+  if (!vocabulary.has_broadcasts && !same_types && is_elementwise && !scales()) return false;
   // Images and kernels are multiplied only where inputs of such rank are asked for.
   const std::size_t rank = operands[0]->shape.size();
   return !op.has_operand(core::OperandRole::kLeftMatrix) || rank <= 2 ||

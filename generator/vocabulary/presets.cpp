@@ -58,6 +58,19 @@ Theme taso() {
        .has_broadcasts = false});
 }
 
+/// What is associative, commutative or distributive, of any matrices: of two alone, as in the theme
+/// behind it, each use of such a law would be a law of its own.
+Theme laws() {
+  Theme theme = make(
+      "laws", {{"matmul"}, {"add"}, {"mul"}, {"max"}, {"sub"}, {"neg"}, {"relu"}, {"transpose"}},
+      {.constants = {Constant::kZero},
+       .ranks = {2},
+       .counts = {.tensors = 4},
+       .has_broadcasts = false});
+  theme.most_ops = 3;
+  return theme;
+}
+
 /// Twenty operators on two square matrices.
 Theme algebra() {
   return make("algebra",
@@ -81,7 +94,10 @@ Theme algebra() {
                {"softmax"},
                {"reduce_sum", 1, {{"axes", {Sizes{0}}}, {"keep_dims", {Polynomial(1)}}}},
                {"reduce_max", 1, {{"axes", {Sizes{0}}}, {"keep_dims", {Polynomial(1)}}}}},
-              {.ranks = {2}, .counts = {.tensors = 2}, .has_broadcasts = false});
+              {.constants = {Constant::kZero},
+               .ranks = {2},
+               .counts = {.tensors = 2},
+               .has_broadcasts = false});
 }
 
 Theme matrices() {
@@ -299,7 +315,7 @@ core::Result<Preset> preset(std::string_view name) {
   };
   const bool all = name == "all";
   if (name == "taso") take({taso});
-  if (name == "algebra") take({algebra});
+  if (name == "algebra") take({laws, algebra});
   if (all || name == "transformer")
     take({matrices, arithmetic, functions, activations, broadcasting, reductions, softmax, norms,
           batched, layout, joining, lookups});

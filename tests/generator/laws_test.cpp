@@ -52,6 +52,14 @@ TEST(Laws, FunctionsThatTheFieldDoesNotKnow) {
     }
 }
 
+TEST(Laws, InversesHaveNoOrderInTheField) {
+  const Enumeration found = enumerate_operators({"abs", "reciprocal", "relu"}, 2);
+  EXPECT_TRUE(has_law(found, "abs(reciprocal(a0)) = reciprocal(abs(a0))") ||
+              has_law(found, "reciprocal(abs(a0)) = abs(reciprocal(a0))"));
+  EXPECT_FALSE(has_law(found, "relu(reciprocal(a0)) = reciprocal(relu(a0))") ||
+               has_law(found, "reciprocal(relu(a0)) = relu(reciprocal(a0))"));
+}
+
 TEST(Laws, ConcatAndSplit) {
   const Enumeration found = enumerate_operators({"concat", "split", "relu", "matmul"}, 3);
   EXPECT_TRUE(has_law(found, "split_0(concat(a0, a1)) = a0"));

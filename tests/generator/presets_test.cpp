@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "generator/selection/reduce.h"
 #include "generator_fixture.h"
 
 namespace soapstone::generator {
@@ -59,6 +60,36 @@ TEST(Presets, EveryNameIsThereAndEveryThemeHasANameOfItsOwn) {
     EXPECT_FALSE(names.empty());
   }
   EXPECT_EQ(theme_of("algebra", "algebra").operators.size(), 20u);
+}
+
+TEST(Presets, LawsOfAnyMatricesComeBeforeAlgebra) {
+  // Each use of a law on two matrices would be a law of its own: abs(x)(xw) = (abs(x)x)w.
+  const auto found = preset("algebra");
+  ASSERT_TRUE(found);
+  Reducer reducer({2, nullptr, nullptr});
+  std::vector<std::size_t> kept;
+  for (const Theme& theme : found->themes) {
+    reducer.add(enumerate_vocabulary(theme.vocabulary, theme.ops(3)));
+    kept.push_back(reducer.statistics().kept);
+  }
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_GT(kept[0], 50u);
+  Reducer alone({2, nullptr, nullptr});
+  alone.add(enumerate_vocabulary(theme_of("algebra", "algebra"), 3));
+  EXPECT_LT(kept[1], alone.statistics().kept * 2 / 3);
+}
+
+TEST(Presets, NothingIsBroadcastWithoutBroadcasts) {
+  const Enumeration found = enumerate_vocabulary(theme_of("algebra", "algebra"), 3);
+  const ApplicationTable& applications = found.terms.applications();
+  std::size_t differences = 0;
+  for (ApplicationId id = 0; id < applications.size(); ++id) {
+    const Application& application = applications[id];
+    if (application.op->name != "sub") continue;
+    ++differences;
+    EXPECT_EQ(application.operands[0], application.operands[1]);
+  }
+  EXPECT_GT(differences, 1u);  // of matrices and of rows
 }
 
 TEST(Presets, RichThemesAreSmaller) {
