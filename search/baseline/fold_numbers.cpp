@@ -144,6 +144,9 @@ class NumberFolding {
       if (!number) return;
       numbers.push_back(*number);
     }
+    // Whatever is filled with other numbers alone may stand for weights that are not there.
+    if (std::ranges::none_of(numbers, [](float one) { return one == 0 || std::fabs(one) == 1; }))
+      return;
     std::optional<float> number = numbers[0];
     if (computes) {
       std::vector<LiteralPtr> operands;

@@ -86,7 +86,7 @@ TEST(FoldNumbers, WhatIsDoneToFilledTensorsFillsOne) {
   x: f32[2, 6]
   c: f32[] = {0.5}
   z = full(; shape=[3], value=0.0)
-  o = full(; shape=[2, 3], value=3.0)
+  o = full(; shape=[2, 3], value=1.0)
   h = mul(z, c)
   r = add(o, h)
   s = concat(o, r; axis=1)
@@ -95,9 +95,23 @@ TEST(FoldNumbers, WhatIsDoneToFilledTensorsFillsOne) {
   y = add(x, v)
   return y
 )"));
-  ASSERT_EQ(graph.order().size(), 2U) << "a tensor of threes, and the sum";
+  ASSERT_EQ(graph.order().size(), 2U) << "a tensor of ones, and the sum";
   const core::Node& filled = graph.node(graph.order()[0]);
-  EXPECT_EQ(filled.attributes.get_real("value"), 3.0);
+  EXPECT_EQ(filled.attributes.get_real("value"), 1.0);
+}
+
+TEST(FoldNumbers, WeightsThatAreFilledStayWeights) {
+  // Models without their weights are filled with some number; what is computed from weights is
+  // compared with others in their place.
+  const auto graph = fold_numbers(graph_of(R"(graph g
+  x: f32[2, 3]
+  w = full(; shape=[3], value=0.25)
+  s = full(; shape=[3], value=3.0)
+  f = mul(w, s)
+  y = mul(x, f)
+  return y
+)"));
+  EXPECT_EQ(graph.order().size(), 4U);
 }
 
 TEST(FoldNumbers, FilledTensorsOfUnlikeNumbersStayApart) {
