@@ -71,29 +71,28 @@ Theme laws() {
   return theme;
 }
 
+const Uses kFunctions{{"neg"}, {"exp"}, {"log"}, {"sqrt"}, {"relu"}, {"abs"}};
+const Uses kSigmoids{{"tanh"}, {"sigmoid"}};
+
+Uses joined(std::initializer_list<Uses> lists) {
+  Uses all;
+  for (const Uses& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
 /// Twenty operators on two square matrices.
 Theme algebra() {
   return make("algebra",
-              {{"matmul"},
-               {"add"},
-               {"mul"},
-               {"max"},
-               {"sub"},
-               {"relu"},
-               {"neg"},
-               {"abs"},
-               {"exp"},
-               {"log"},
-               {"sqrt"},
-               {"sigmoid"},
-               {"tanh"},
-               {"erf"},
-               {"reciprocal"},
-               {"hard_swish"},
-               {"transpose"},
-               {"softmax"},
-               {"reduce_sum", 1, {{"axes", {Sizes{0}}}, {"keep_dims", {Polynomial(1)}}}},
-               {"reduce_max", 1, {{"axes", {Sizes{0}}}, {"keep_dims", {Polynomial(1)}}}}},
+              joined({{{"matmul"}, {"add"}, {"mul"}, {"max"}, {"sub"}},
+                      kFunctions,
+                      kSigmoids,
+                      {{"erf"},
+                       {"reciprocal"},
+                       {"hard_swish"},
+                       {"transpose"},
+                       {"softmax"},
+                       {"reduce_sum", 1, {{"axes", {Sizes{0}}}, {"keep_dims", {Polynomial(1)}}}},
+                       {"reduce_max", 1, {{"axes", {Sizes{0}}}, {"keep_dims", {Polynomial(1)}}}}}}),
               {.constants = {Constant::kZero},
                .ranks = {2},
                .counts = {.tensors = 2},
@@ -116,19 +115,7 @@ Theme arithmetic() {
 }
 
 Theme functions() {
-  return make("functions",
-              {{"add"},
-               {"mul"},
-               {"neg"},
-               {"exp"},
-               {"log"},
-               {"sqrt"},
-               {"relu"},
-               {"abs"},
-               {"max"},
-               {"min"},
-               {"tanh"},
-               {"sigmoid"}},
+  return make("functions", joined({{{"add"}, {"mul"}}, kFunctions, {{"max"}, {"min"}}, kSigmoids}),
               {.ranks = {2}, .counts = {.tensors = 2}});
 }
 
