@@ -27,9 +27,7 @@ std::int64_t number(const Polynomial& value, std::string_view name) {
 
 struct HashValue {
   std::uint64_t operator()(const Polynomial& value) const { return value.hash(); }
-  std::uint64_t operator()(double value) const {
-    return std::bit_cast<std::uint64_t>(value == 0 ? 0.0 : value);  // 0.0 == -0.0
-  }
+  std::uint64_t operator()(double value) const { return std::bit_cast<std::uint64_t>(value); }
   std::uint64_t operator()(const std::string& value) const { return hash_text(value); }
   std::uint64_t operator()(const std::vector<Polynomial>& values) const {
     std::uint64_t hash = values.size();
@@ -66,6 +64,17 @@ const Polynomial& Attributes::get_size(std::string_view name) const {
 }
 const std::vector<Polynomial>& Attributes::get_sizes(std::string_view name) const {
   return get<std::vector<Polynomial>>(*this, name);
+}
+
+bool Attributes::operator==(const Attributes& other) const {
+  const auto same = [](const auto& a, const auto& b) {
+    const auto* x = std::get_if<double>(&a.second);
+    const auto* y = std::get_if<double>(&b.second);
+    if (a.first != b.first) return false;
+    if (x == nullptr || y == nullptr) return a.second == b.second;
+    return std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y);
+  };
+  return std::ranges::equal(values_, other.values_, same);
 }
 
 std::uint64_t Attributes::hash() const {

@@ -52,7 +52,8 @@ class Attributes {
 
   const std::map<std::string, AttributeValue, std::less<>>& values() const { return values_; }
   std::uint64_t hash() const;
-  bool operator==(const Attributes&) const = default;
+  /// Numbers are equal if their bits are: 0 and -0 are not.
+  bool operator==(const Attributes& other) const;
 
  private:
   std::map<std::string, AttributeValue, std::less<>> values_;

@@ -1,5 +1,6 @@
-// Functions such as exp are random in the prime field, which therefore misses their laws. This pass
-// evaluates the representatives in doubles and pairs those that agree there.
+// Functions such as exp are random in the prime field, and inverses have no order there, so that it
+// misses their laws. This pass evaluates the representatives in doubles and pairs those that agree
+// there.
 #include <algorithm>
 #include <array>
 #include <cmath>

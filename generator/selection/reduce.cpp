@@ -148,7 +148,8 @@ class Reducer::Level {
   }
 
  private:
-  /// Those that shrink first: what they join to something smaller the others need not look at.
+  /// Those that shrink first: of what they join to something smaller two-way rules need not look at
+  /// anything.
   void apply_known_rules() {
     std::vector<TermRule*> rules;
     for (const auto& rule : owner_.rules_) rules.push_back(rule.get());

@@ -48,8 +48,8 @@ class TermClasses {
     TermId term = kNoTerm;
     Renaming names;
   };
-  /// Members of the class among complete levels. If the representative is a leaf, the leaf itself
-  /// is not listed.
+  /// Members of the class among complete levels, those of fewer operators first. If the
+  /// representative is a leaf, the leaf itself is not listed.
   std::span<const Member> members(TermId representative) const;
   /// Bits of the kinds of all members. If a kind's bit is missing, no member is of that kind.
   std::uint64_t makers(TermId representative) const { return makers_[representative]; }

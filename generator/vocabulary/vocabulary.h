@@ -63,7 +63,7 @@ struct Vocabulary {
   /// Tensors of more dimensions are not transposed.
   std::size_t most_transposed = 3;
   std::size_t most_parts = 2;  ///< A split has at most so many results.
-  /// Whether commutative operators take operands of different types. A product takes a scalar in
+  /// Whether elementwise operators take operands of different types. A product takes a scalar in
   /// any case.
   bool has_broadcasts = true;
 };

@@ -60,6 +60,13 @@ double fill_value(const core::Node& node) {
   return node.attributes.get_real(name_by_role(node, core::AttributeRole::kReal));
 }
 
+bool stands_for_weights(const core::Graph& graph, const core::Node& node) {
+  if (node.op->movement != Movement::kFill) return false;
+  const auto dims = core::concrete(graph.tensor(node.outputs[0]).type.shape);
+  const double value = fill_value(node);
+  return dims && core::element_count(*dims) > 1 && value != 0 && value != 1;
+}
+
 core::Result<core::TensorId> append_filled(core::GraphBuilder& builder, const core::Shape& shape,
                                            double value) {
   const OpDefinition& op = operator_with(Movement::kFill);

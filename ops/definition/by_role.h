@@ -22,6 +22,10 @@ std::size_t axis_by_role(const core::Node& node);
 /// The number that all elements of a constant have. Precondition: the movement is kFill.
 double fill_value(const core::Node& node);
 
+/// Whether it fills a tensor with a number that may stand for weights, as in models that come
+/// without theirs: of several elements, and neither 0 nor 1.
+bool stands_for_weights(const core::Graph& graph, const core::Node& node);
+
 /// Appends the constant of that shape with this number everywhere.
 core::Result<core::TensorId> append_filled(core::GraphBuilder& builder, const core::Shape& shape,
                                            double value);

@@ -1,8 +1,11 @@
 // Constant expressions of single numbers become numbers at once, so that rules which name a number
 // meet it: 1/√2 where a model divides by √2. So do those of tensors filled with one number: the
-// zeros that a loop begins with, times a factor. Whole weights are folded when a model is written.
+// zeros that a loop begins with, times a factor. What may stand for weights is none of these. Whole
+// weights are folded when a model is written.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -21,6 +24,11 @@ using core::Literal;
 using core::LiteralPtr;
 using core::Node;
 using core::TensorId;
+
+/// 0 and -0 are not.
+bool is_same(float a, float b) {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
 
 bool is_number(const core::TensorType& type) {
   return type.data_type == core::DataType::kFloat32 && type.shape_known &&
@@ -107,7 +115,7 @@ class NumberFolding {
     return std::make_shared<const Literal>(Literal::floats(dims, std::span(&number, 1)));
   }
 
-  /// The number that a constant is or is filled with; weights that are are named so before.
+  /// The number that a constant is or is filled with, but for what may stand for weights.
   std::optional<float> number_in(TensorId id) const {
     if (!id.valid() || graph_.tensor(id).type.data_type != core::DataType::kFloat32) return {};
     if (const auto known = filled_.find(id); known != filled_.end()) return known->second;
@@ -115,7 +123,9 @@ class NumberFolding {
     if (value && is_number(graph_.tensor(id).type))
       return static_cast<float>(value->to_doubles()[0]);
     const core::NodeId producer = graph_.tensor(id).producer;
-    if (!producer.valid() || graph_.node(producer).op->movement != core::Movement::kFill) return {};
+    if (!producer.valid() || graph_.node(producer).op->movement != core::Movement::kFill ||
+        ops::stands_for_weights(graph_, graph_.node(producer)))
+      return {};
     return static_cast<float>(ops::fill_value(graph_.node(producer)));
   }
 
@@ -144,15 +154,12 @@ class NumberFolding {
       if (!number) return;
       numbers.push_back(*number);
     }
-    // Whatever is filled with other numbers alone may stand for weights that are not there.
-    if (std::ranges::none_of(numbers, [](float one) { return one == 0 || std::fabs(one) == 1; }))
-      return;
     std::optional<float> number = numbers[0];
     if (computes) {
       std::vector<LiteralPtr> operands;
       for (const float one : numbers) operands.push_back(literal({}, one));
       number = evaluate(node, operands, core::TensorType{core::DataType::kFloat32, {}});
-    } else if (std::ranges::count(numbers, *number) != std::ssize(numbers)) {
+    } else if (!std::ranges::all_of(numbers, [&](float one) { return is_same(one, *number); })) {
       return;
     }
     if (!number || !as_attribute(*number)) return;

@@ -50,7 +50,7 @@ core::Graph narrow_constants(const core::Graph& graph);
 core::Graph name_constants(const core::Graph& graph);
 
 /// Constant expressions of single f32 numbers become numbers, those of tensors that are filled with
-/// one number, one of which is 0, 1 or -1, are filled with one.
+/// one number that stands for no weights are filled with one.
 core::Graph fold_numbers(const core::Graph& graph);
 
 /// Of a choice that a constant makes in one way everywhere what is chosen is left, if it has the

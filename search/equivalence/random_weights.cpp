@@ -40,11 +40,9 @@ using Weight = std::pair<double, std::int64_t>;
 
 std::optional<Weight> weight_of(const core::Graph& graph, core::NodeId id) {
   const core::Node& node = graph.node(id);
-  if (node.op->movement != core::Movement::kFill) return std::nullopt;
-  const double value = ops::fill_value(node);
-  const auto dims = core::concrete(graph.tensor(node.outputs[0]).type.shape);
-  if (!dims || core::element_count(*dims) < 2 || value == 0 || value == 1) return std::nullopt;
-  return Weight{value, core::element_count(*dims)};
+  if (!ops::stands_for_weights(graph, node)) return std::nullopt;
+  const core::Shape& shape = graph.tensor(node.outputs[0]).type.shape;
+  return Weight{ops::fill_value(node), core::element_count(*core::concrete(shape))};
 }
 
 core::Graph randomized(const core::Graph& graph, const std::set<Weight>& weights,

@@ -237,12 +237,13 @@ class WrittenModelsTest(unittest.TestCase):
         """Large models come without weights: each is filled with some number. What is computed from
         them must agree when others take their place."""
         shapes = {"w": [4, 3, 3, 3], "gamma": [4], "beta": [4], "mean": [4], "var": [4]}
-        weights = {"four": np.array([4]), "kernels": np.array(shapes["w"])}
+        weights = {"four": np.array([4]), "kernels": np.array(shapes["w"]), "one": np.array(1, np.float32)}
         nodes = [helper.make_node("ConstantOfShape", ["kernels" if name == "w" else "four"], [name],
                                   value=numpy_helper.from_array(np.array([number], np.float32)))
                  for name, number in zip(shapes, (0.25, 1.5, 0.5, 0.25, 2.0))]
         nodes += [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
-                  helper.make_node("BatchNormalization", ["c", "gamma", "beta", "mean", "var"], ["y"])]
+                  helper.make_node("Add", ["gamma", "one"], ["scale"]),
+                  helper.make_node("BatchNormalization", ["c", "scale", "beta", "mean", "var"], ["y"])]
         path = model(self.space.path / "filled.onnx", nodes, {"x": [1, 3, 8, 8]}, {"y": [1, 4, 8, 8]},
                      weights, 17)
         written, output, _ = self.optimize(path, "--keep-constants", outcome="no_gain_found")

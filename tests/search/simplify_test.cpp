@@ -107,8 +107,35 @@ TEST(FoldNumbers, WeightsThatAreFilledStayWeights) {
   x: f32[2, 3]
   w = full(; shape=[3], value=0.25)
   s = full(; shape=[3], value=3.0)
-  f = mul(w, s)
+  o: f32[] = {1}
+  v = add(w, o)
+  f = mul(v, s)
   y = mul(x, f)
+  return y
+)"));
+  EXPECT_EQ(graph.order().size(), 5U);
+}
+
+TEST(MergeDuplicates, ZeroAndNegativeZeroAreTwoNumbers) {
+  const auto graph = merge_duplicates(graph_of(R"(graph g
+  x: f32[4]
+  z = full(; shape=[4], value=0.0)
+  n = full(; shape=[4], value=-0.0)
+  a = div(x, z)
+  b = div(x, n)
+  y = max(a, b)
+  return y
+)"));
+  EXPECT_EQ(graph.order().size(), 5U);
+}
+
+TEST(FoldNumbers, PartsOfZerosOfBothSignsStayApart) {
+  const auto graph = fold_numbers(graph_of(R"(graph g
+  x: f32[4]
+  z = full(; shape=[2], value=0.0)
+  n = full(; shape=[2], value=-0.0)
+  s = concat(z, n; axis=0)
+  y = div(x, s)
   return y
 )"));
   EXPECT_EQ(graph.order().size(), 4U);
