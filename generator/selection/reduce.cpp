@@ -148,8 +148,7 @@ class Reducer::Level {
   }
 
  private:
-  /// Those that shrink first: of what they join to something smaller two-way rules need not look at
-  /// anything.
+  /// Those that shrink first: two-way rules need not look at what these join to something smaller.
   void apply_known_rules() {
     std::vector<TermRule*> rules;
     for (const auto& rule : owner_.rules_) rules.push_back(rule.get());
