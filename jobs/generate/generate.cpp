@@ -118,7 +118,8 @@ core::Result<std::optional<GainCosts>> costs_of(const GenerateRequest& request,
   return std::optional(std::move(costs));
 }
 
-/// Writes above each rule what it gains. Errors: kUnavailable, kInterrupted.
+/// Writes above each rule what it gains; once told to stop it leaves out the rest. Errors:
+/// kUnavailable.
 core::Status note_gains(const std::optional<GainCosts>& wanted, std::uint64_t seed,
                         const Context& context, GenerateOutcome& outcome) {
   if (!wanted) return core::Done{};
@@ -129,10 +130,13 @@ core::Status note_gains(const std::optional<GainCosts>& wanted, std::uint64_t se
   std::vector<NamedRule>& rules = outcome.rules;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     context.progress.update(i, rules.size(), rules[i].name);
-    SOAPSTONE_ASSIGN_OR_RETURN(auto gain, best_gain(rules[i].rule.instances, pairs, options));
-    SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
-    rules[i].comment = gain_text(gain, costs.name);
-    outcome.gains.push_back({rules[i].name, costs.name, std::move(gain)});
+    auto gain = best_gain(rules[i].rule.instances, pairs, options);
+    // The rules are whole without their gains.
+    outcome.finished = !context.stop.stop_requested();
+    if (!outcome.finished) return core::Done{};
+    if (!gain) return gain.error();
+    rules[i].comment = gain_text(*gain, costs.name);
+    outcome.gains.push_back({rules[i].name, costs.name, *std::move(gain)});
   }
   return core::Done{};
 }
