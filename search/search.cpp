@@ -62,7 +62,7 @@ void Searcher::run_stage(const Candidate& original) {
   reached_.clear();
   gone_on_from_.clear();
   unplanned_.reset();
-  planned_.clear();
+  plans_.clear();
   expect_openings(original.graph);
   for (const Rung& rung : ladder(options_)) {
     work_at_rung_ = result_.work();

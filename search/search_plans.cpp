@@ -1,9 +1,13 @@
 // The search for plans, see searcher.h: in orders that lead far, and in any order by a beam.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -81,6 +85,11 @@ class Beam {
   }
   const std::vector<Candidate>& graphs() const { return next_; }
   std::vector<Candidate> take() { return std::exchange(next_, {}); }
+  /// What was taken, before what was added since.
+  void put_back(std::vector<Candidate> taken) {
+    taken.insert(taken.end(), std::move_iterator(next_.begin()), std::move_iterator(next_.end()));
+    next_ = std::move(taken);
+  }
 
  private:
   static constexpr std::size_t kMostWaiting = 8;
@@ -92,28 +101,45 @@ class Beam {
 
 }  // namespace
 
-/// What a finder's plans make of a graph is the same whenever it is asked for.
-Candidate Searcher::with_plans(const Candidate& from, PlanFinder find) {
-  const auto [known, is_new] = planned_.try_emplace({from.graph.hash(), find});
-  std::optional<Candidate>& better = known->second;
-  if (is_new) {
-    Candidate next = plans_.take(from, find(from.graph), stage_, [this] { return stopped(); });
-    if (next.steps.size() > from.steps.size()) better = std::move(next);
-  }
-  return better ? *better : from;
-}
-
-Candidate Searcher::with_move(Candidate from, const PlanMove& move) {
-  for (int round = 0; round < (move.must_pay ? kPlanRounds : 1); ++round) {
-    const std::size_t steps = from.steps.size();
-    for (const PlanFinder find : move.finders) {
-      if (stopped()) return from;
-      from =
-          move.must_pay ? with_plans(from, find) : plans_.carry_out(from, find(from.graph), stage_);
+/// With moves made one after the other, whose rules may not be proved. Thread-safe.
+Candidate Searcher::drafted(Candidate from, Moves moves) {
+  const auto is_stopped = [this] { return stopped(); };
+  for (const PlanMove& move : moves) {
+    for (int round = 0; round < (move.must_pay ? kPlanRounds : 1); ++round) {
+      const std::size_t steps = from.steps.size();
+      for (const PlanFinder find : move.finders) {
+        if (stopped()) return from;
+        from = move.must_pay ? plans_.take(from, find, stage_, is_stopped)
+                             : plans_.carry_out(from, find(from.graph), stage_);
+      }
+      if (from.steps.size() == steps) break;
     }
-    if (from.steps.size() == steps) break;
   }
   return from;
+}
+
+/// On all threads.
+std::vector<Candidate> Searcher::all_of(const std::vector<Drafting>& drafts) {
+  std::vector<Candidate> made(drafts.size());
+  const auto make = [&](std::size_t k) { made[k] = drafts[k](); };
+  if (cost_.needs_quiet_machine()) {
+    for (std::size_t k = 0; k < drafts.size(); ++k) make(k);
+  } else {
+    crew_.each(drafts.size(), make);
+  }
+  return made;
+}
+
+/// The draft, if all its rules are proved; otherwise what is drafted without those that are not.
+/// None: stopped.
+std::optional<Candidate> Searcher::proved(Candidate draft, const Drafting& again) {
+  const auto is_drafted = [](const Step& step) { return step.draft != nullptr; };
+  if (std::ranges::none_of(draft.steps, is_drafted)) return draft;
+  crew_.rest();  // rules are added, which nobody may read meanwhile
+  while (!stopped() && !plans_.prove(draft, crew_)) draft = again();
+  work_when_idle();
+  if (stopped()) return std::nullopt;
+  return draft;
 }
 
 /// With plans carried out in orders that lead far, and with rules from what they come to. One kind
@@ -122,20 +148,32 @@ Candidate Searcher::with_move(Candidate from, const PlanMove& move) {
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
   if (!options_.admits_made) return;
   std::set<std::uint64_t> begun, seen;
-  for (const std::vector<PlanMove>& moves : plan_starts()) {
-    crew_.rest();  // plans add rules, which nobody may read meanwhile
-    Candidate start = from;
-    for (const PlanMove& move : moves) start = with_move(std::move(start), move);
-    work_when_idle();
+  std::vector<Drafting> starts;
+  for (const Moves moves : plan_starts())
+    starts.emplace_back([this, &from, moves] { return drafted(from, moves); });
+  std::vector<Candidate> started = all_of(starts);
+  for (std::size_t s = 0; s < starts.size(); ++s) {
+    const auto proved_start = proved(std::move(started[s]), starts[s]);
+    if (!proved_start) return;
+    const Candidate& start = *proved_start;
     seen.insert(start.graph.hash());
     if (!begun.insert(start.graph.hash()).second) continue;
-    for (const PlanMove& order : plan_orders()) {
+    std::vector<Drafting> ends;
+    for (const PlanMove& order : plan_orders())
+      ends.emplace_back([this, &start, &order] { return drafted(start, {&order, 1}); });
+    std::vector<Candidate> ended = all_of(ends);
+    for (std::size_t k = 0; k < ends.size(); ++k) {
       if (stopped() || is_enough()) return;
-      crew_.rest();
-      now_ = with_move(start, order);
-      work_when_idle();
-      const bool leads_elsewhere = uses(now_, order.needs) > uses(start, order.needs);
-      if (!leads_elsewhere || !seen.insert(now_.graph.hash()).second) continue;
+      const std::string_view needs = plan_orders()[k].needs;
+      const auto leads_elsewhere = [&](const Candidate& end) {
+        return uses(end, needs) > uses(start, needs) && !seen.contains(end.graph.hash());
+      };
+      if (!leads_elsewhere(ended[k])) continue;
+      auto end = proved(std::move(ended[k]), ends[k]);
+      if (!end) return;
+      if (!leads_elsewhere(*end)) continue;
+      now_ = *std::move(end);
+      seen.insert(now_.graph.hash());
       remember(now_);
       improve_in_turns(rung);
     }
@@ -168,9 +206,8 @@ void Searcher::search_plans(const Rung& rung, const Candidate& from) {
   const std::size_t nodes = std::max<std::size_t>(from.graph.order().size(), 1);
   std::size_t left = std::max<std::size_t>(kMostWork / (nodes * nodes), 1);
   Beam beam(objective_, std::clamp<std::size_t>(left / kPatience, 1, rung.beam));
-  planned_.clear();  // these are not asked for again
-  crew_.rest();      // plans add rules, which nobody may read meanwhile
-  beam.add(with_move(from, {{rules::find_common_nodes}, false}));
+  static const PlanMove kOnce{{rules::find_common_nodes}, false};
+  beam.add(with_moves(from, {&kOnce, 1}));
   std::set<std::uint64_t> undone;  // graphs of which merges were undone
   Score best = from.score;
   const auto is_done = [&] { return stopped() || is_enough(); };
@@ -179,28 +216,42 @@ void Searcher::search_plans(const Rung& rung, const Candidate& from) {
     graphs.resize(std::min(graphs.size(), left));
     left -= graphs.size();
     if (graphs.empty()) break;
-    crew_.rest();
+    plans_.clear();                            // what is made of graphs is not asked for again
+    std::map<std::uint64_t, Drafting> drafts;  // by hash of what they make
+    const auto add = [&](Candidate made, const Drafting& draft) {
+      drafts.try_emplace(made.graph.hash(), draft);
+      beam.add(std::move(made));
+    };
     for (const Candidate& graph : graphs) {
-      for (const PlanMove& move : plan_moves()) {
-        if (is_done()) break;
-        beam.add(with_move(graph, move));
+      if (is_done()) return;
+      std::vector<Drafting> ways;
+      for (const PlanMove& move : plan_moves())
+        ways.emplace_back([this, &graph, &move] { return drafted(graph, {&move, 1}); });
+      std::vector<Candidate> made = all_of(ways);
+      for (std::size_t k = 0; k < ways.size(); ++k) add(std::move(made[k]), ways[k]);
+    }
+    const Candidate merged = result_.best.empty() ? from : result_.best.front();
+    if (undone.insert(merged.graph.hash()).second) {
+      for (const auto& [ignored, plans] : separation_by_kind(merged.graph)) {
+        const Drafting apart = [this, &merged, plans] {
+          return plans_.carry_out(merged, plans, stage_);
+        };
+        add(apart(), apart);
       }
     }
-    const Candidate& merged = result_.best.empty() ? from : result_.best.front();
-    if (undone.insert(merged.graph.hash()).second) {
-      for (const auto& [ignored, plans] : separation_by_kind(merged.graph))
-        if (!is_done()) beam.add(plans_.carry_out(merged, plans, stage_));
-    }
-    work_when_idle();
-    planned_.clear();
     beam.narrow();
-    for (const Candidate& graph : std::vector(beam.graphs())) {  // more are added meanwhile
+    std::vector<Candidate> next = beam.take();
+    for (Candidate& graph : next) {
       if (is_done()) return;
-      now_ = graph;
+      const Drafting& again = drafts.at(graph.graph.hash());
+      auto now = proved(std::move(graph), again);
+      if (!now) return;
+      graph = now_ = *std::move(now);
       remember(now_);
       if (!rung.turns.empty()) improve_until_settled(rung.turns.front());
       beam.add(now_);
     }
+    beam.put_back(std::move(next));
     beam.narrow();
     if (!beam.graphs().empty() && objective_.is_better(beam.graphs().front().score, best)) {
       best = beam.graphs().front().score;
@@ -213,9 +264,8 @@ void Searcher::search_plans(const Rung& rung, const Candidate& from) {
 void Searcher::leave_idle_moves_out() {
   if (result_.best.empty() || !options_.admits_made || stopped()) return;
   Candidate& best = result_.best.front();
-  crew_.rest();
-  Candidate tidy = with_move(best, {{rules::find_idle_moves}, false});
-  work_when_idle();
+  static const PlanMove kIdle{{rules::find_idle_moves}, false};
+  Candidate tidy = with_moves(best, {&kIdle, 1});
   if (tidy.steps.size() > best.steps.size() && !objective_.is_better(best.score, tidy.score))
     best = std::move(tidy);
 }

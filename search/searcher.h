@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -70,8 +70,14 @@ class Searcher {
   bool improve_until_settled(const Pass& pass);
   void improve_in_turns(const Rung& rung);
   void fold_before_merging(const Rung& rung, const Candidate& original);
-  Candidate with_plans(const Candidate& from, PlanFinder find);
-  Candidate with_move(Candidate from, const PlanMove& move);
+  using Moves = std::span<const PlanMove>;
+  Candidate drafted(Candidate from, Moves moves);
+  using Drafting = std::function<Candidate()>;
+  std::vector<Candidate> all_of(const std::vector<Drafting>& drafts);
+  std::optional<Candidate> proved(Candidate draft, const Drafting& again);
+  Candidate with_moves(const Candidate& from, Moves moves) {
+    return proved(drafted(from, moves), [&] { return drafted(from, moves); }).value_or(from);
+  }
   void go_on_from_plans(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
   /// Whether plans go on from it beside the other: graphs of nearly one cost lead to different
@@ -116,10 +122,8 @@ class Searcher {
   Score score_before_;                    ///< Of the graph with which the stage begins.
   std::optional<Candidate> unplanned_;    ///< The best of the stage without a step of a plan.
   std::set<std::uint64_t> gone_on_from_;  ///< Hashes of graphs from which plans were tried.
-  /// What a finder's plans have made of a graph, by its hash. None: they are no gain.
-  std::map<std::pair<std::uint64_t, PlanFinder>, std::optional<Candidate>> planned_;
-  std::vector<Reached> reached_;    ///< By the openings of the stage that were not given up.
-  std::uint64_t work_at_rung_ = 0;  ///< Work done when the rung began, and that it may add.
+  std::vector<Reached> reached_;          ///< By the openings of the stage that were not given up.
+  std::uint64_t work_at_rung_ = 0;        ///< Work done when the rung began, and that it may add.
   std::uint64_t work_of_rung_ = 0;
   bool is_cut_short_ = false;  ///< The last rung ended at its limit of work.
   Candidate now_;              ///< The best graph, from which the search goes on.

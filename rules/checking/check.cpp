@@ -134,11 +134,17 @@ class Checker {
       : rule_(rule), sampler_(rule), random_(seed), edge_random_(seed), edge_tries_(edge_tries),
         observe_(observe) {}
 
+  bool has_sizes() {
+    for (int attempt = 0; attempt < kAttemptsPerSize; ++attempt)
+      if (sides_for(draw(attempt))) return true;
+    return false;
+  }
+
   Result<CheckReport> run(int size_count) {
     core::Error last = core::unsupported("no sizes were tried");
     const int most = kAttemptsPerSize * std::max(size_count, 1);
     for (int attempt = 0; attempt < most && report_.sizes_tried < size_count; ++attempt) {
-      const Bindings values = sampler_.draw(random_, 2 + attempt % 4);
+      const Bindings values = draw(attempt);
       auto sides = sides_for(values);
       if (!sides) {
         last = sides.error();
@@ -158,6 +164,8 @@ class Checker {
   }
 
  private:
+  Bindings draw(int attempt) { return sampler_.draw(random_, 2 + attempt % 4); }
+
   Result<Rule> sides_for(const Bindings& values) const {
     std::vector<std::int64_t> sizes(rule_.source.symbols().size());
     for (std::size_t s = 0; s < values.size(); ++s) sizes[s] = values[s].value_or(0);
@@ -282,6 +290,10 @@ class Checker {
 };
 
 }  // namespace
+
+bool has_sizes(const Rule& rule, std::uint64_t seed) {
+  return Checker(rule, seed, 0, Observe::kNothing).has_sizes();
+}
 
 Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed, int edge_tries) {
   return Checker(rule, seed, edge_tries, Observe::kRoundings).run(size_count);

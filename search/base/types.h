@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -75,9 +76,11 @@ struct Step {
   /// order of the steps.
   std::uint32_t site = 0;
   std::uint64_t kind = 0;  ///< Equal for sites at which regions of one kind were made better.
+  /// If set, it is what would be applied if it were proved, and `id` is none.
+  std::shared_ptr<const rules::Rule> draft = nullptr;
 
   const rules::Rule& rewriting(const rules::RuleSet& rules) const {
-    return lemma ? lemma->rule : rules[id];
+    return draft ? *draft : lemma ? lemma->rule : rules[id];
   }
 };
 

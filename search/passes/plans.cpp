@@ -1,6 +1,7 @@
 #include "search/passes/plans.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -79,6 +80,17 @@ void mark_kind(std::vector<Step>& steps) {
   for (Step& step : steps) step.kind = kind;
 }
 
+/// Equal graphs to which different steps have led are told apart: what is made of them has other
+/// steps.
+std::uint64_t hash_with_steps(const Candidate& candidate) {
+  std::uint64_t hash = candidate.graph.hash();
+  for (const Step& step : candidate.steps) {
+    hash = core::hash_combine(hash, core::hash_text(step.rule));
+    for (const NodeId id : step.match.nodes) hash = core::hash_combine(hash, id.index());
+  }
+  return hash;
+}
+
 /// Puts the steps from one candidate to the next, which has these alone, behind those before.
 void add_site(const Candidate& before, Candidate& next) {
   next.steps.back().gain_us = before.cost_us - next.cost_us;
@@ -89,11 +101,6 @@ void add_site(const Candidate& before, Candidate& next) {
 }
 
 }  // namespace
-
-struct PlanTaker::Placed {
-  Step step;  ///< Without an `id` where no proof was asked for.
-  std::shared_ptr<const rules::Rule> rule;
-};
 
 struct PlanTaker::Progress {
   Candidate candidate;  ///< Its steps are those of the plan.
@@ -130,8 +137,10 @@ PlanTaker::PlanTaker(verifier::Admission& admission, const Objective& objective,
 std::shared_ptr<const rules::Rule> PlanTaker::rule_of(const rules::PlanStep& step,
                                                       const std::string& text) {
   std::string name = rules::rule_name(text);
-  if (const auto known = drafts_.find(name); known != drafts_.end()) return known->second;
-  if (drafts_.size() == kMostDrafts) drafts_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = drafts_.find(name); known != drafts_.end()) return known->second;
+  }
   std::shared_ptr<const rules::Rule> draft;
   if (const auto asked = asked_.find(name); asked != asked_.end()) {
     draft = std::make_shared<rules::Rule>(admission_.rules()[asked->second]);
@@ -139,19 +148,14 @@ std::shared_ptr<const rules::Rule> PlanTaker::rule_of(const rules::PlanStep& ste
              rule && (!may_be_used_ || may_be_used_(*rule))) {
     draft = std::make_shared<rules::Rule>(*std::move(rule));
   }
+  const std::lock_guard lock(mutex_);
+  if (drafts_.size() >= kMostDrafts) drafts_.clear();
   drafts_.emplace(std::move(name), draft);
   return draft;
 }
 
-core::RuleId PlanTaker::id_of(const rules::Rule& rule) {
-  const auto [known, is_new] =
-      asked_.emplace(rule.name, core::RuleId(admission_.rules().rules().size()));
-  if (is_new) admission_.add_placed({rule});
-  return known->second;
-}
-
 std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
-                                                  const rules::RewritePlan& plan, Asks asks) {
+                                                  const rules::RewritePlan& plan) {
   std::vector<Progress> found;
   Progress now{{from.candidate.graph, from.candidate.cost_us, {}, {}}, from.replaced};
   const auto keep = [&] {
@@ -165,10 +169,10 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
     std::vector<TensorId> results = now.results_of(wanted);
     if (wanted.operand) results = {graph.node(graph.tensor(last).producer).inputs[*wanted.operand]};
     if (wanted.ends) keep();
-    auto step = step_at(graph, wanted, results, asks);
+    auto step = step_at(graph, wanted, results);
     if (!step && wanted.is_optional) continue;
     if (!step) break;
-    auto next = rules::apply_and_follow(graph, *step->rule, step->step.match);
+    auto next = rules::apply_and_follow(graph, step->rewriting(admission_.rules()), step->match);
     if (!next) break;
     graph = std::move(next->graph);
     if (!wanted.operand) {
@@ -179,34 +183,37 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
         now.replaced.insert_or_assign(results[k], next->results[k]);
       last = next->results.front();
     }
-    now.candidate.steps.push_back(std::move(step->step));
+    now.candidate.steps.push_back(*std::move(step));
   }
   keep();
   return found;
 }
 
-std::optional<PlanTaker::Placed> PlanTaker::step_at(const core::Graph& graph,
-                                                    const rules::PlanStep& wanted,
-                                                    const std::vector<TensorId>& results,
-                                                    Asks asks) {
-  const auto step_of = [&](const std::string& text) -> std::optional<Placed> {
+std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::PlanStep& wanted,
+                                       const std::vector<TensorId>& results) {
+  bool is_refused = false;
+  const auto step_of = [&](const std::string& text) -> std::optional<Step> {
     const auto rule = rule_of(wanted, text);
     if (rule == nullptr) return std::nullopt;
-    const auto match = BackwardMatch(graph, *rule).find(results);
+    auto match = BackwardMatch(graph, *rule).find(results);
     if (!match || (!behind_opaque_ && is_behind_opaque(graph, *match))) return std::nullopt;
-    Placed placed{{}, rule};
-    if (asks == Asks::kProofs) {
-      placed.step.id = id_of(*rule);
-      if (!admission_.admits(placed.step.id, *match)) return std::nullopt;
+    Step step;
+    step.rule = rule->name;
+    step.base_rule = rule->base_name;
+    if (const auto asked = asked_.find(rule->name); asked == asked_.end()) {
+      step.draft = rule;
+    } else if (admission_.admits(asked->second, *match)) {
+      step.id = asked->second;
+    } else {
+      is_refused = true;
+      return std::nullopt;
     }
-    placed.step.rule = rule->name;
-    placed.step.base_rule = rule->base_name;
-    placed.step.match = *match;
-    return placed;
+    step.match = *std::move(match);
+    return step;
   };
   for (const std::string& text : wanted.texts)
     if (auto step = step_of(text)) return step;
-  if (asks == Asks::kNothing || wanted.texts.empty()) return std::nullopt;
+  if (!is_refused) return std::nullopt;
   for (const std::string& open : rules::with_open_sizes(wanted.texts.back()))
     if (auto step = step_of(open)) return step;
   return std::nullopt;
@@ -215,19 +222,13 @@ std::optional<PlanTaker::Placed> PlanTaker::step_at(const core::Graph& graph,
 Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewritePlan> plans,
                           const ObjectiveStage& stage, const std::function<bool()>& stopped) {
   Progress best{from, {}}, begin = best;
-  const auto gains = [&](Progress& next) {
-    Candidate& now = next.candidate;
-    now.score = objective_.score(now.graph, stage);
-    now.cost_us = now.score.latency_us;
-    return objective_.is_gain(best.candidate.score, now.score, stage);
-  };
   for (const rules::RewritePlan& plan : plans) {
     if (stopped()) break;
     if (!plan.is_alternative) begin = best;
-    auto promised = taken(begin, plan, Asks::kNothing);
-    if (std::ranges::none_of(promised, gains)) continue;
-    for (Progress& next : taken(begin, plan, Asks::kProofs)) {
-      if (!gains(next)) continue;
+    for (Progress& next : taken(begin, plan)) {
+      next.candidate.score = objective_.score(next.candidate.graph, stage);
+      next.candidate.cost_us = next.candidate.score.latency_us;
+      if (!objective_.is_gain(best.candidate.score, next.candidate.score, stage)) continue;
       add_site(begin.candidate, next.candidate);
       best = std::move(next);
     }
@@ -235,11 +236,25 @@ Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewriteP
   return std::move(best.candidate);
 }
 
+Candidate PlanTaker::take(const Candidate& from, PlanFinder find, const ObjectiveStage& stage,
+                          const std::function<bool()>& stopped) {
+  Taken* known = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    known = &taken_[{hash_with_steps(from), find}];
+  }
+  std::call_once(known->once, [&] {
+    Candidate next = take(from, find(from.graph), stage, stopped);
+    if (next.steps.size() > from.steps.size()) known->better = std::move(next);
+  });
+  return known->better ? *known->better : from;
+}
+
 Candidate PlanTaker::carry_out(const Candidate& from, std::span<const rules::RewritePlan> plans,
                                const ObjectiveStage& stage) {
   Progress now{from, {}};
   for (const rules::RewritePlan& plan : plans) {
-    auto found = taken(now, plan, Asks::kProofs);
+    auto found = taken(now, plan);
     if (found.empty() || found.back().candidate.steps.size() != plan.steps.size()) continue;
     Candidate& next = found.back().candidate;
     next.score = objective_.score(next.graph, stage);
@@ -248,6 +263,30 @@ Candidate PlanTaker::carry_out(const Candidate& from, std::span<const rules::Rew
     now = std::move(found.back());
   }
   return std::move(now.candidate);
+}
+
+bool PlanTaker::prove(Candidate& candidate, core::Crew& crew) {
+  std::vector<Step*> drafted;
+  for (Step& step : candidate.steps) {
+    if (!step.draft) continue;
+    const auto [known, is_new] =
+        asked_.emplace(step.rule, core::RuleId(admission_.rules().rules().size()));
+    if (is_new) admission_.add_placed({*step.draft});
+    step.id = known->second;
+    step.draft.reset();
+    drafted.push_back(&step);
+  }
+  std::atomic<bool> all_admitted = true;
+  crew.each(drafted.size(), [&](std::size_t k) {
+    if (!admission_.admits(drafted[k]->id, drafted[k]->match)) all_admitted = false;
+  });
+  if (!all_admitted) clear();
+  return all_admitted;
+}
+
+void PlanTaker::clear() {
+  const std::lock_guard lock(mutex_);
+  taken_.clear();
 }
 
 }  // namespace soapstone::search

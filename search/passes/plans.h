@@ -6,18 +6,25 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/tasks/crew.h"
 #include "rules/rule/plan.h"
 #include "search/base/objective.h"
 #include "search/base/types.h"
+#include "search/passes/plan_moves.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {
 
+/// Whether a plan pays is seen without proofs, which take longer. So plans are drafted, on several
+/// threads, and proofs are asked for once it is known which drafts are used. What was refused since
+/// is drafted again without it.
 class PlanTaker {
  public:
   /// Adds rules of plans to those of the admission when their proofs are asked for, but for those
@@ -26,45 +33,60 @@ class PlanTaker {
   PlanTaker(verifier::Admission& admission, const Objective& objective,
             std::function<bool(const rules::Rule&)> may_be_used, bool behind_opaque = true);
 
+  // Drafts: no rule whose proof was refused is used, but there are steps of which none was asked
+  // for (Step::draft). Thread-safe, while nobody proves or clears. Precondition: the plans were
+  // made for the candidate's graph. Deterministic, unless `stopped` says to leave the rest.
+
   /// The candidate with those plans carried out that pay; without new steps if none does. A plan is
-  /// one site; proofs are asked for once it would pay. Of one that needs a step of another plan, or
-  /// whose next rule is not admitted, only the steps before are tried. Precondition: the plans were
-  /// made for the candidate's graph. Deterministic, unless `stopped` says to leave the rest. Not
-  /// thread-safe.
+  /// one site. Of one that needs a step of another plan, or whose next rule may not be used, only
+  /// the steps before are tried.
   Candidate take(const Candidate& from, std::span<const rules::RewritePlan> plans,
                  const ObjectiveStage& stage, const std::function<bool()>& stopped);
+  /// Of the plans that the finder finds. What they make of a graph is remembered.
+  Candidate take(const Candidate& from, PlanFinder find, const ObjectiveStage& stage,
+                 const std::function<bool()>& stopped);
   /// With all of them carried out that can be, as far as all steps of each can, whatever it costs.
   Candidate carry_out(const Candidate& from, std::span<const rules::RewritePlan> plans,
                       const ObjectiveStage& stage);
 
+  /// Asks for the proofs of all that was drafted. False: some were refused, and the candidate is no
+  /// use. Not thread-safe.
+  bool prove(Candidate& candidate, core::Crew& crew);
+  /// Forgets what plans make of graphs.
+  void clear();
+
  private:
   /// What a plan has come to.
   struct Progress;
-  /// A proof takes longer than to see that a plan pays.
-  enum class Asks : std::uint8_t { kNothing, kProofs };
 
   /// Takes the steps of a plan as far as they can be taken: what there is before it ends, and when
   /// it has ended.
-  std::vector<Progress> taken(const Progress& from, const rules::RewritePlan& plan, Asks asks);
-  /// A step and its rule.
-  struct Placed;
-  /// The first rule of the step that is admitted where the tensors are computed, or would be.
-  std::optional<Placed> step_at(const core::Graph& graph, const rules::PlanStep& wanted,
-                                const std::vector<core::TensorId>& results, Asks asks);
+  std::vector<Progress> taken(const Progress& from, const rules::RewritePlan& plan);
+  /// Of the step, with the first rule that may be used where the tensors are computed, or would be.
+  std::optional<Step> step_at(const core::Graph& graph, const rules::PlanStep& wanted,
+                              const std::vector<core::TensorId>& results);
   /// The rule of that text, made when it is first asked for. None: there is none, or it may not be
   /// used.
   std::shared_ptr<const rules::Rule> rule_of(const rules::PlanStep& step, const std::string& text);
-  /// Its number among the rules of the admission, of which it becomes one.
-  core::RuleId id_of(const rules::Rule& rule);
 
   verifier::Admission& admission_;
   const Objective& objective_;
   std::function<bool(const rules::Rule&)> may_be_used_;
   bool behind_opaque_;
-  /// By name, rules made for graphs: those of which a proof was asked, and the last others. Most
-  /// plans do not pay, and their rules would take more memory than all else.
+  /// By name, rules made for graphs of which a proof was asked.
   std::map<std::string, core::RuleId> asked_;
+
+  /// What a finder's plans make of a graph. Made by the thread that is there first.
+  struct Taken {
+    std::once_flag once;
+    std::optional<Candidate> better;  ///< None: nothing that pays.
+  };
+  std::mutex mutex_;  ///< Of what follows.
+  /// By name, the last other rules. Most plans do not pay, and their rules would take more memory
+  /// than all else.
   std::map<std::string, std::shared_ptr<const rules::Rule>> drafts_;
+  /// By hash of the graph and of the steps that have led to it.
+  std::map<std::pair<std::uint64_t, PlanFinder>, Taken> taken_;
 };
 
 }  // namespace soapstone::search
