@@ -1,9 +1,12 @@
 #include "rules/contractions/factor_axis.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "rules/views/contraction_labels.h"
@@ -55,10 +58,12 @@ std::optional<std::size_t> axis_before_movement(const Node& node, const Shape& o
   }
 }
 
-}  // namespace
+bool is_any_of(const Node& node, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, node.op->name) != names.end();
+}
 
-FactorAxis factor_axis(const core::Graph& graph, const Node& node, std::size_t operand,
-                       std::size_t behind) {
+std::optional<std::size_t> factor_axis(const core::Graph& graph, const Node& node,
+                                       std::size_t operand, std::size_t behind) {
   const Shape& result = graph.tensor(node.outputs[0]).type.shape;
   const Shape& own = graph.tensor(node.inputs[operand]).type.shape;
   const std::size_t axis = result.size() - 1 - behind;
@@ -66,24 +71,85 @@ FactorAxis factor_axis(const core::Graph& graph, const Node& node, std::size_t o
     const std::vector<std::string> labels = contraction_labels(graph, node);
     if (labels.empty()) return std::nullopt;
     const std::size_t place = labels[operand].find(labels.back()[axis]);
-    return place == std::string::npos ? std::nullopt : FactorAxis(own.size() - 1 - place);
+    return place == std::string::npos ? std::nullopt : std::optional(own.size() - 1 - place);
   }
   // Rows are those of the left matrix, columns those of the right one.
   if (is_product(node)) {
     const std::size_t other = operand == 0 ? 0 : 1;
-    return own.size() < 2 || behind == other ? std::nullopt : FactorAxis(behind);
+    const bool lacks = own.size() < 2 || own.size() <= behind || behind == other;
+    return lacks ? std::nullopt : std::optional(behind);
   }
   if (node.op->has_operand(core::OperandRole::kKernel)) {
-    if (axis != 1 || operand == 0 || node.op->name != "conv") return std::nullopt;
-    return own.size() - 1;
+    // Items of the batch are those of the image, channels those of kernel and bias.
+    const bool is_there = axis == (operand == 0 ? 0 : 1) && node.op->name == "conv";
+    return is_there ? std::optional(own.size() - 1) : std::nullopt;
   }
   const auto* const op = ops::definition_of(node);
   if (op->op_class == ops::OpClass::kElementwise || node.op->movement == Movement::kRepeat)
     return behind;
   if (op->op_class == ops::OpClass::kNormalization)
-    return ops::axis_by_role(node) == axis ? FactorAxis(0) : std::nullopt;
+    return ops::axis_by_role(node) == axis ? std::optional<std::size_t>(0) : std::nullopt;
   const auto before = axis_before_movement(node, own, result, axis);
-  return before ? FactorAxis(own.size() - 1 - *before) : std::nullopt;
+  return before ? std::optional(own.size() - 1 - *before) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> factor_ways(const Node& node) {
+  std::vector<std::size_t> all;
+  std::vector<std::vector<std::size_t>> each;
+  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+    all.push_back(k);
+    each.push_back({k});
+  }
+  switch (node.op->movement) {
+  case Movement::kReshape:
+  case Movement::kPermute:
+  case Movement::kRepeat:
+  case Movement::kCut:
+    return {{0}};
+  case Movement::kJoin:
+    return {all};
+  case Movement::kChoose:
+    return {{1, 2}};
+  default:
+    break;
+  }
+  switch (ops::arithmetic_of(*node.op)) {
+  case ops::Arithmetic::kSum:
+  case ops::Arithmetic::kDifference:
+    return {all};
+  case ops::Arithmetic::kProduct:
+    return each;
+  case ops::Arithmetic::kQuotient:
+    return {{0}};
+  default:
+    break;
+  }
+  if (is_product(node) || is_equation(node)) return each;
+  if (is_any_of(node, {"reduce_sum", "reduce_mean"})) return {{0}};
+  const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
+  if (is_any_of(node, {"conv"})) {
+    if (has_bias) return {{1, 2}, {0, 2}};
+    return {{1}, {0}};
+  }
+  if (is_any_of(node, {"layer_norm"})) {
+    if (has_bias) return {{1, 2}};
+    return {{1}};
+  }
+  if (is_any_of(node, {"rms_norm"})) return {{1}};
+  return {};
+}
+
+std::optional<FactorAxes> factor_axes(const core::Graph& graph, const Node& node,
+                                      std::size_t operand, const FactorAxes& axes) {
+  FactorAxes its;
+  for (const std::size_t axis : axes) {
+    const auto before = factor_axis(graph, node, operand, axis);
+    if (!before || std::ranges::find(its, *before) != its.end()) return std::nullopt;
+    its.push_back(*before);
+  }
+  return its;
 }
 
 }  // namespace soapstone::rules

@@ -1,19 +1,25 @@
-// Factors that have a number for each place of one axis, taken back through an operator.
+// Factors that have a number for each place along some axes, taken back through an operator.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "core/graph/graph.h"
 
 namespace soapstone::rules {
 
-/// How many axes of a tensor stand behind that of its factor. None: the factor is one number.
-using FactorAxis = std::optional<std::size_t>;
+/// Operands of which a factor of the result has to be taken, for each way in which a node may do
+/// so. Empty: no operand has the factor of the result.
+std::vector<std::vector<std::size_t>> factor_ways(const core::Node& node);
+
+/// Where the dimensions of a factor lie in a tensor: how many axes stand behind each. Empty: the
+/// factor is one number.
+using FactorAxes = std::vector<std::size_t>;
 
 /// Where the factor of the node's result lies in that operand, if that takes it: the result has it
 /// then. None: it does not.
-FactorAxis factor_axis(const core::Graph& graph, const core::Node& node, std::size_t operand,
-                       std::size_t behind);
+std::optional<FactorAxes> factor_axes(const core::Graph& graph, const core::Node& node,
+                                      std::size_t operand, const FactorAxes& axes);
 
 }  // namespace soapstone::rules

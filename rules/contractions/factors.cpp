@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,7 +12,6 @@
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
-#include "rules/contractions/contraction_tree.h"
 #include "rules/contractions/factor_axis.h"
 #include "rules/views/contraction_labels.h"
 #include "rules/views/side_text.h"
@@ -23,7 +23,6 @@ using core::Graph;
 using core::Movement;
 using core::Node;
 using core::NodeId;
-using core::OperandRole;
 using core::TensorId;
 
 /// How many operators a factor goes past.
@@ -32,64 +31,62 @@ constexpr int kFarthest = 10;
 constexpr std::string_view kFactorDescription =
     "A factor of what weights are multiplied with is one of the weights.";
 
-/// Operands of which a factor has to be taken, for each way in which a node may do so.
-using Ways = std::vector<std::vector<std::size_t>>;
+/// A tensor as another one whose dimensions, but for those of size 1, lie elsewhere in it.
+struct Alignment {
+  TensorId base;
+  FactorAxes axes;  ///< Of the tensor, by dimension of the base.
+};
 
-bool is_any_of(const Node& node, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, node.op->name) != names.end();
+/// Dimensions of other sizes than 1.
+Sizes long_sizes(const Graph& graph, TensorId id) {
+  Sizes sizes = known_sizes(graph.tensor(id).type.shape);
+  std::erase(sizes, 1);
+  return sizes;
 }
 
-/// None: no operand has the factor of the result.
-Ways ways_of(const Node& node) {
-  std::vector<std::size_t> all;
-  Ways each;
-  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-    all.push_back(k);
-    each.push_back({k});
-  }
-  switch (node.op->movement) {
-  case Movement::kReshape:
-  case Movement::kPermute:
-  case Movement::kRepeat:
-  case Movement::kCut:
-    return {{0}};
-  case Movement::kJoin:
-    return {all};
-  case Movement::kChoose:
-    return {{1, 2}};
-  default:
-    break;
-  }
-  switch (ops::arithmetic_of(*node.op)) {
-  case ops::Arithmetic::kSum:
-  case ops::Arithmetic::kDifference:
-    return {all};
-  case ops::Arithmetic::kProduct:
-    return each;
-  case ops::Arithmetic::kQuotient:
-    return {{0}};
-  default:
-    break;
-  }
-  if (is_product(node) || is_equation(node)) return each;
-  if (is_any_of(node, {"reduce_sum", "reduce_mean"})) return {{0}};
-  const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
-  if (is_any_of(node, {"conv"})) {
-    if (has_bias) return {{1, 2}, {0, 2}};
-    return {{1}, {0}};
-  }
-  if (is_any_of(node, {"layer_norm"})) {
-    if (has_bias) return {{1, 2}};
-    return {{1}};
-  }
-  if (is_any_of(node, {"rms_norm"})) return {{1}};
-  return {};
+Alignment plain_view(const Graph& graph, TensorId id) {
+  const Sizes shape = known_sizes(graph.tensor(id).type.shape);
+  Alignment view{id, {}};
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    if (shape[d] != 1) view.axes.push_back(shape.size() - 1 - d);
+  return view;
 }
 
+/// Of what reshapes that add or remove dimensions of size 1, and transposes, have made it of.
+Alignment view_of(const Graph& graph, TensorId id) {
+  Alignment view = plain_view(graph, id);
+  for (;;) {
+    const NodeId producer = graph.tensor(view.base).producer;
+    if (!producer.valid()) return view;
+    const Node& node = graph.node(producer);
+    const bool permutes = node.op->movement == Movement::kPermute;
+    const bool reshapes = node.op->movement == Movement::kReshape &&
+                          long_sizes(graph, node.inputs[0]) == long_sizes(graph, view.base);
+    if (!permutes && !reshapes) return view;
+    if (permutes) {
+      // By axis of the operand, what was known by axis of the result.
+      const Sizes shape = known_sizes(graph.tensor(view.base).type.shape);
+      const auto& order = ops::sizes_by_role(node, core::AttributeRole::kPermutation);
+      std::map<std::int64_t, std::size_t> by_operand;
+      std::size_t next = 0;
+      for (std::size_t d = 0; d < shape.size(); ++d)
+        if (shape[d] != 1) by_operand[order[d].constant()] = view.axes[next++];
+      view.axes.clear();
+      for (const auto& [ignored, axis] : by_operand) view.axes.push_back(axis);
+    }
+    view.base = node.inputs[0];
+  }
+}
+
+/// What multiplies the factor by the rest of the product, or divides the rest by it.
 class FactorWriter {
  public:
-  FactorWriter(const Graph& graph, const Node& product, std::size_t factor)
-      : graph_(graph), product_(product), factor_(factor) {}
+  /// `factor`: the operand, and a view of it, which is what other tensors are compared with.
+  FactorWriter(const Graph& graph, const Node& product, std::size_t factor, Alignment view)
+      : graph_(graph), product_(product), factor_(factor), view_(std::move(view)),
+        sizes_(long_sizes(graph, view_.base)),
+        is_constant_(graph.is_constant_expression(product.inputs[factor])),
+        divides_(ops::arithmetic_of(*product.op) == ops::Arithmetic::kQuotient) {}
 
   /// The results of the step in the order in which the source computes them: other parts of a split
   /// on the way, and then the product.
@@ -101,13 +98,14 @@ class FactorWriter {
     return all;
   }
 
-  /// The rule. None: no constants can take the factor.
+  /// The rule. None: nothing that is there can take the factor.
   std::optional<std::string> text() {
-    const TensorId scaled = product_.inputs[1 - factor_], number = product_.inputs[factor_];
-    if (graph_.is_constant_expression(scaled) || !find(scaled, {}, kFarthest)) return std::nullopt;
-    const std::string c = leaf(number);
+    const TensorId scaled = product_.inputs[1 - factor_];
+    if (graph_.is_constant_expression(scaled) || !find(scaled, view_.axes, kFarthest) ||
+        (!is_constant_ && cancelled_.empty()))
+      return std::nullopt;
+    Names operands(2, source_factor(product_.inputs[factor_]));
     const std::string y = written(scaled);
-    Names operands{c, c};
     operands[1 - factor_] = source_of(scaled);
     Names from, to;
     for (std::size_t k = 0; split_ != nullptr && k < split_->outputs.size(); ++k) {
@@ -123,42 +121,65 @@ class FactorWriter {
   }
 
  private:
-  struct Taken {
-    std::vector<std::size_t> way;
-    FactorAxis axis;  ///< Of the tensor.
-  };
+  using Way = std::vector<std::size_t>;
 
   /// Whether the tensor can have the factor; by tensor, the operands that take it.
-  bool find(TensorId id, FactorAxis axis, int distance) {
+  bool find(TensorId id, const FactorAxes& axes, int distance) {
     if (!id.valid() || !core::is_floating(graph_.tensor(id).type.data_type)) return false;
-    axes_[id] = axis;
+    axes_[id] = axes;
     if (graph_.is_constant_expression(id)) return true;
     const NodeId producer = graph_.tensor(id).producer;
     if (distance == 0 || !producer.valid() || graph_.is_output(id) ||
-        graph_.consumers(id).size() != 1 || (axis && !has_axis(id, *axis)))
+        graph_.consumers(id).size() != 1 || !has_axes(id, axes))
       return false;
     const Node& node = graph_.node(producer);
-    if (node.op->movement == Movement::kSplit) return find_whole(node, id, axis, distance);
+    if (node.op->movement == Movement::kSplit) return find_whole(node, id, axes, distance);
     if (node.outputs.size() != 1) return false;
-    // Constants first, which take it for nothing; not tables, which others may share.
-    Ways ways = ways_of(node);
-    std::ranges::stable_partition(ways, [&](const std::vector<std::size_t>& way) {
-      return graph_.is_constant_expression(node.inputs[way[0]]) && !is_table(node, way[0]);
+    if (const auto rest = rest_without(node, axes)) {
+      cancelled_[id] = *rest;
+      return true;
+    }
+    // Constants first, which take it for nothing if it is one; not tables, which others may share.
+    std::vector<Way> ways = factor_ways(node);
+    std::ranges::stable_partition(ways, [&](const Way& way) {
+      const bool is_free =
+          graph_.is_constant_expression(node.inputs[way[0]]) && !is_table(node, way[0]);
+      return is_free == is_constant_;
     });
     const Node* const split_before = split_;
-    for (const std::vector<std::size_t>& way : ways) {
+    for (const Way& way : ways) {
       split_ = split_before;
+      const auto cancelled_before = cancelled_;
       const bool takes = std::ranges::all_of(way, [&](std::size_t k) {
-        if (!axis) return find(node.inputs[k], {}, distance - 1);
-        const FactorAxis its = factor_axis(graph_, node, k, *axis);
-        return its && find(node.inputs[k], its, distance - 1);
+        const auto its = factor_axes(graph_, node, k, axes);
+        return its && find(node.inputs[k], *its, distance - 1);
       });
-      if (!takes) continue;
-      taken_[id] = {way, axis};
-      return true;
+      if (takes) {
+        taken_[id] = way;
+        return true;
+      }
+      cancelled_ = cancelled_before;
     }
     split_ = split_before;
     return false;
+  }
+
+  /// The operand that is left of a product or quotient with the factor where both cancel.
+  std::optional<std::size_t> rest_without(const Node& node, const FactorAxes& axes) const {
+    if (is_constant_) return std::nullopt;
+    const auto arithmetic = ops::arithmetic_of(*node.op);
+    const bool is_such =
+        arithmetic == (divides_ ? ops::Arithmetic::kProduct : ops::Arithmetic::kQuotient);
+    if (!is_such) return std::nullopt;
+    for (const std::size_t k : {std::size_t{1}, std::size_t{0}}) {
+      if (k == 0 && !divides_) break;
+      const Alignment other = view_.base == product_.inputs[factor_]
+                                  ? plain_view(graph_, node.inputs[k])
+                                  : view_of(graph_, node.inputs[k]);
+      if (other.base == view_.base && other.axes == axes && has_axes(node.inputs[1 - k], axes))
+        return 1 - k;
+    }
+    return std::nullopt;
   }
 
   /// Whether the operand is multiplied element by element, as sines and cosines of positions are.
@@ -171,22 +192,27 @@ class FactorWriter {
   }
 
   /// A factor of one part is one of the whole that is 1 for the other parts.
-  bool find_whole(const Node& split, TensorId part, FactorAxis axis, int distance) {
-    if (axis || split_ != nullptr) return false;
+  bool find_whole(const Node& split, TensorId part, const FactorAxes& axes, int distance) {
+    if (!axes.empty() || !is_constant_ || split_ != nullptr) return false;
     const TensorId whole = split.inputs[0];
     split_ = &split;
     part_ = part;
     const std::size_t behind =
         graph_.tensor(whole).type.shape.size() - 1 - ops::axis_by_role(split);
-    const bool takes = find(whole, behind, distance - 1);
-    if (takes) taken_[part] = {{0}, {}};
+    const bool takes = find(whole, {behind}, distance - 1);
+    if (takes) taken_[part] = {0};
     if (!takes) split_ = nullptr;
     return takes;
   }
 
-  bool has_axis(TensorId id, std::size_t behind) const {
+  bool has_axes(TensorId id, const FactorAxes& axes) const {
     const core::Shape& shape = graph_.tensor(id).type.shape;
-    return behind < shape.size() && shape[shape.size() - 1 - behind] == core::Polynomial(length());
+    for (std::size_t d = 0; d < axes.size(); ++d) {
+      const std::int64_t size = split_ != nullptr ? length() : sizes_[d];
+      if (axes[d] >= shape.size() || shape[shape.size() - 1 - axes[d]] != core::Polynomial(size))
+        return false;
+    }
+    return true;
   }
   /// Of the factor of a whole.
   std::int64_t length() const {
@@ -194,16 +220,31 @@ class FactorWriter {
     return shape[ops::axis_by_role(*split_)].constant();
   }
 
+  /// The factor, or a view of it, as the graph makes it.
+  std::string source_factor(TensorId id) {
+    if (id == view_.base) return leaf(id);
+    const Node& node = graph_.node(graph_.tensor(id).producer);
+    return source_.line(call_of(graph_, node, {source_factor(node.inputs[0])}));
+  }
   /// What the source computes the tensor with.
   std::string source_of(TensorId id) {
+    if (const auto rest = cancelled_.find(id); rest != cancelled_.end()) {
+      const Node& node = graph_.node(graph_.tensor(id).producer);
+      Names operands(2, source_factor(node.inputs[1 - rest->second]));
+      operands[rest->second] = leaf(node.inputs[rest->second]);
+      return source_.line(call_of(graph_, node, operands));
+    }
     return computed(id, source_, source_parts_, [&](TensorId operand, bool takes) {
       return takes ? source_of(operand) : leaf(operand);
     });
   }
   /// The tensor with the factor.
   std::string written(TensorId id) {
+    if (const auto rest = cancelled_.find(id); rest != cancelled_.end())
+      return leaf(graph_.node(graph_.tensor(id).producer).inputs[rest->second]);
     if (!taken_.contains(id))
-      return target_.line(fmt::format("mul({}, {})", leaf(id), factor_for(axes_.at(id))));
+      return target_.line(
+          fmt::format("{}({}, {})", divides_ ? "div" : "mul", leaf(id), factor_for(axes_.at(id))));
     return computed(id, target_, target_parts_, [&](TensorId operand, bool takes) {
       return takes ? written(operand) : leaf(operand);
     });
@@ -216,7 +257,7 @@ class FactorWriter {
     const Node& node = graph_.node(graph_.tensor(id).producer);
     Names operands;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      const auto& way = taken->second.way;
+      const Way& way = taken->second;
       operands.push_back(node.inputs[k].valid()
                              ? operand(node.inputs[k], std::ranges::find(way, k) != way.end())
                              : "_");
@@ -227,13 +268,26 @@ class FactorWriter {
     return parts[static_cast<std::size_t>(place)];
   }
 
-  /// The factor of a constant.
-  std::string factor_for(FactorAxis axis) {
-    const TensorId number = product_.inputs[factor_];
-    const Sizes shape = known_sizes(graph_.tensor(number).type.shape);
-    if (!axis) return target_.reshaped(leaf(number), names_of(shape), {});
+  /// The factor as it is broadcast to a tensor with these axes.
+  std::string factor_for(const FactorAxes& axes) {
+    const std::string base = leaf(view_.base);
+    const Sizes shape = known_sizes(graph_.tensor(view_.base).type.shape);
+    if (split_ == nullptr || axes.empty()) {
+      std::vector<std::size_t> order(axes.size());
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::ranges::sort(order, std::ranges::greater{}, [&](std::size_t d) { return axes[d]; });
+      Sizes aligned(axes.empty() ? 0 : axes[order[0]] + 1, 1), turned;
+      for (const std::size_t d : order) {
+        turned.push_back(sizes_[d]);
+        aligned[aligned.size() - 1 - axes[d]] = sizes_[d];
+      }
+      if (std::ranges::is_sorted(order))
+        return target_.reshaped(base, names_of(shape), names_of(aligned));
+      const std::string flat = target_.reshaped(base, names_of(shape), names_of(sizes_));
+      return target_.reshaped(target_.transposed(flat, order), names_of(turned), names_of(aligned));
+    }
     Names numbers;
-    const std::string one = target_.reshaped(leaf(number), names_of(shape), {"1"});
+    const std::string one = target_.reshaped(base, names_of(shape), {"1"});
     for (const TensorId part : split_->outputs) {
       const std::int64_t size =
           graph_.tensor(part).type.shape[ops::axis_by_role(*split_)].constant();
@@ -243,7 +297,7 @@ class FactorWriter {
     }
     const std::string all =
         target_.line(fmt::format("concat({}; axis=0)", fmt::join(numbers, ", ")));
-    Sizes aligned(*axis + 1, 1);
+    Sizes aligned(axes[0] + 1, 1);
     aligned[0] = length();
     return target_.reshaped(all, names_of({length()}), names_of(aligned));
   }
@@ -261,8 +315,12 @@ class FactorWriter {
   const Graph& graph_;
   const Node& product_;
   std::size_t factor_;
-  std::map<TensorId, Taken> taken_;
-  std::map<TensorId, FactorAxis> axes_;
+  Alignment view_;
+  Sizes sizes_;  ///< Of the factor, without those of size 1.
+  bool is_constant_, divides_;
+  std::map<TensorId, Way> taken_;
+  std::map<TensorId, FactorAxes> axes_;
+  std::map<TensorId, std::size_t> cancelled_;  ///< By tensor, the operand that is left.
   const Node* split_ = nullptr;  ///< In front of which the factor has an axis; null: nowhere.
   TensorId part_ = TensorId::none();
   Names source_parts_, target_parts_;
@@ -271,23 +329,50 @@ class FactorWriter {
   SideText source_, target_;
 };
 
+/// Operands of a product or quotient that may be factors of the other one: they are smaller.
+std::vector<std::size_t> factors_of(const Graph& graph, const Node& node) {
+  const auto arithmetic = ops::arithmetic_of(*node.op);
+  const bool multiplies = arithmetic == ops::Arithmetic::kProduct;
+  if (!multiplies && arithmetic != ops::Arithmetic::kQuotient) return {};
+  const auto elements = [&](TensorId id) {
+    const auto shape = core::concrete(graph.tensor(id).type.shape);
+    return shape ? core::checked_element_count(*shape) : std::nullopt;
+  };
+  const core::TensorType& result = graph.tensor(node.outputs[0]).type;
+  const auto all = elements(node.outputs[0]);
+  std::vector<std::size_t> factors;
+  for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
+    if (k == 0 && !multiplies) continue;
+    const auto own = elements(node.inputs[k]);
+    const bool is_whole = graph.tensor(node.inputs[1 - k]).type.shape == result.shape;
+    if (all && own && is_whole && (*own == 1 || *own < *all)) factors.push_back(k);
+  }
+  return factors;
+}
+
 }  // namespace
 
 std::vector<RewritePlan> find_factors(const Graph& graph) {
   std::vector<RewritePlan> plans;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    const auto factor = number_operand(graph, node);
-    if (!factor || graph.is_constant_expression(id) ||
-        !graph.is_constant_expression(node.inputs[*factor]))
-      continue;
-    FactorWriter writer(graph, node, *factor);
-    auto text = writer.text();
-    if (!text) continue;
-    plans.push_back({{PlanStep{.results = writer.results(),
-                               .texts = {*std::move(text)},
-                               .description = kFactorDescription,
-                               .floats = FloatBehavior::kReassociates}}});
+    if (graph.is_constant_expression(id)) continue;
+    for (const std::size_t factor : factors_of(graph, node)) {
+      const TensorId operand = node.inputs[factor];
+      std::vector<Alignment> views{plain_view(graph, operand)};
+      if (Alignment base = view_of(graph, operand); base.base != operand)
+        views.push_back(std::move(base));
+      for (Alignment& view : views) {
+        FactorWriter writer(graph, node, factor, std::move(view));
+        auto text = writer.text();
+        if (!text) continue;
+        plans.push_back({{PlanStep{.results = writer.results(),
+                                   .texts = {*std::move(text)},
+                                   .description = kFactorDescription,
+                                   .floats = FloatBehavior::kReassociates}}});
+        break;
+      }
+    }
   }
   return plans;
 }
