@@ -58,6 +58,19 @@ std::optional<std::size_t> axis_before_movement(const Node& node, const Shape& o
   }
 }
 
+/// How many axes stand behind that of the operand of a reduction that is kept there.
+std::optional<std::size_t> axis_before_reduction(const Node& node, const Shape& operand,
+                                                 const Shape& result, std::size_t axis) {
+  std::size_t kept = 0;
+  for (std::size_t d = 0; d < operand.size(); ++d) {
+    const bool is_kept = !names_axis(node, d);
+    const bool is_it = operand.size() == result.size() ? d == axis : kept == axis;
+    if (is_kept && is_it) return operand.size() - 1 - d;
+    if (is_kept) ++kept;
+  }
+  return std::nullopt;
+}
+
 bool is_any_of(const Node& node, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, node.op->name) != names.end();
 }
@@ -89,6 +102,9 @@ std::optional<std::size_t> factor_axis(const core::Graph& graph, const Node& nod
     return behind;
   if (op->op_class == ops::OpClass::kNormalization)
     return ops::axis_by_role(node) == axis ? std::optional<std::size_t>(0) : std::nullopt;
+  if (node.op->name == "average_pool") return axis < 2 ? std::optional(behind) : std::nullopt;
+  if (op->op_class == ops::OpClass::kReduction)
+    return axis_before_reduction(node, own, result, axis);
   const auto before = axis_before_movement(node, own, result, axis);
   return before ? std::optional(own.size() - 1 - *before) : std::nullopt;
 }
@@ -127,7 +143,7 @@ std::vector<std::vector<std::size_t>> factor_ways(const Node& node) {
     break;
   }
   if (is_product(node) || is_equation(node)) return each;
-  if (is_any_of(node, {"reduce_sum", "reduce_mean"})) return {{0}};
+  if (is_any_of(node, {"reduce_sum", "reduce_mean", "average_pool"})) return {{0}};
   const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
   if (is_any_of(node, {"conv"})) {
     if (has_bias) return {{1, 2}, {0, 2}};

@@ -13,6 +13,7 @@ struct FactorGraph {
   std::string_view name, inputs,
       nodes;                       ///< Nodes compute y of inputs, weights w and v, a factor c.
   std::string_view weights, bias;  ///< Shapes.
+  std::string_view factor = "  c = full(; shape=[], value=3.0)\n";
 };
 inline void PrintTo(const FactorGraph& graph, std::ostream* out) { *out << graph.name; }
 
@@ -64,13 +65,48 @@ inline constexpr FactorGraph kFactorGraphs[] = {
      "  m = layer_norm(x, w, v; axis=1)\n  p, q = split(m; axis=1, sizes=[2, 2])\n"
      "  s = mul(p, c)\n  y = sub(q, s)\n",
      "[4]", "[4]"},
+    {"each_channel", "  x: f32[3, 5]\n",
+     "  m = matmul(x, w)\n  a = add(m, v)\n  t = transpose(a; perm=[1, 0])\n  y = mul(t, c)\n",
+     "[5, 4]", "[4]", "  c = full(; shape=[4, 1], value=3.0)\n"},
+    {"each_head_and_channel", "  x: f32[2, 3, 5]\n",
+     "  m = matmul(x, w)\n  t = transpose(m; perm=[1, 2, 0])\n  a = sub(t, v)\n  y = mul(a, c)\n",
+     "[2, 5, 4]", "[4, 2]", "  c = full(; shape=[4, 2], value=3.0)\n"},
+    {"each_channel_of_an_image", "  x: f32[1, 3, 4, 4]\n",
+     "  m = conv(x, w, v)\n  t = transpose(m; perm=[0, 2, 3, 1])\n  y = mul(t, c)\n",
+     "[2, 3, 1, 1]", "[2]", "  c = full(; shape=[2], value=3.0)\n"},
+    {"pooled", "  x: f32[1, 3, 4, 4]\n",
+     "  m = conv(x, w, v)\n  p = average_pool(m; kernel=[2, 2], strides=[2, 2], pads=[0, 0, 0, "
+     "0])\n"
+     "  y = mul(p, c)\n",
+     "[2, 3, 1, 1]", "[2]", "  c = full(; shape=[2, 1, 1], value=3.0)\n"},
+    {"undone_division", "  x: f32[2, 5, 3]\n  c: f32[2, 1, 3]\n",
+     "  q = div(x, c)\n  m = einsum(q, w; equation=\"abc,db->adc\")\n  a = add(m, v)\n"
+     "  y = mul(a, c)\n",
+     "[4, 5]", "[4, 1]", ""},
+    {"undone_behind_transposes", "  x: f32[2, 5, 3]\n  c: f32[2, 3]\n",
+     "  d = reshape(c; shape=[2, 1, 3])\n  q = div(x, d)\n  t = transpose(q; perm=[0, 2, 1])\n"
+     "  m = matmul(t, w)\n  a = sub(v, m)\n  e = reshape(c; shape=[2, 3, 1])\n  y = mul(e, a)\n",
+     "[5, 4]", "[4]", ""},
+    {"undone_by_a_transpose", "  x: f32[5, 2, 3]\n  c: f32[5, 2]\n",
+     "  d = reshape(c; shape=[5, 2, 1])\n  q = div(x, d)\n  t = transpose(q; perm=[1, 0, 2])\n"
+     "  m = matmul(t, w)\n  a = add(m, v)\n  f = transpose(c; perm=[1, 0])\n"
+     "  e = reshape(f; shape=[2, 5, 1])\n  y = mul(a, e)\n",
+     "[3, 4]", "[4]", ""},
+    {"undone_product", "  x: f32[2, 3, 4, 4]\n  c: f32[2, 1, 1, 1]\n",
+     "  q = mul(c, x)\n  m = conv(q, w)\n  e = reduce_mean(m; axes=[2, 3], keep_dims=1)\n"
+     "  a = add(e, v)\n  y = div(a, c)\n",
+     "[2, 3, 1, 1]", "[2, 1, 1]", ""},
+    {"undone_in_both_terms", "  x: f32[3, 4]\n  z: f32[3, 4]\n  c: f32[3, 1]\n",
+     "  p = div(x, c)\n  q = div(z, c)\n  m = matmul(p, w)\n  n = mul(q, v)\n  a = sub(m, n)\n"
+     "  y = mul(a, c)\n",
+     "[4, 4]", "[4]", ""},
 };
 
 inline std::string factor_graph(const FactorGraph& graph) {
   return fmt::format(
       "graph {}\n{}  w = full(; shape={}, value=0.5)\n  v = full(; shape={}, value=0.25)\n"
-      "  c = full(; shape=[], value=3.0)\n{}  return y\n",
-      graph.name, graph.inputs, graph.weights, graph.bias, graph.nodes);
+      "{}{}  return y\n",
+      graph.name, graph.inputs, graph.weights, graph.bias, graph.factor, graph.nodes);
 }
 
 }  // namespace soapstone::rules

@@ -96,5 +96,34 @@ TEST(Factors, StayWhereOneTermHasNoWeights) {
               IsEmpty());
 }
 
+TEST(Factors, StayWhereNothingUndoesThem) {
+  // Constants alone would have to be multiplied by what is computed.
+  EXPECT_THAT(find_factors(graph_of(R"(graph g
+  x: f32[3, 5]
+  c: f32[3, 1]
+  d: f32[3, 1]
+  w = full(; shape=[5, 4], value=0.5)
+  q = div(x, d)
+  m = matmul(q, w)
+  y = mul(m, c)
+  return y
+)")),
+              IsEmpty());
+}
+
+TEST(Factors, StayWhereRowsAreMixed) {
+  // The divisor has another value for each row, over which the product sums.
+  EXPECT_THAT(find_factors(graph_of(R"(graph g
+  x: f32[4, 4]
+  c: f32[4, 1]
+  w = full(; shape=[4, 4], value=0.5)
+  q = div(x, c)
+  m = matmul(w, q)
+  y = mul(m, c)
+  return y
+)")),
+              IsEmpty());
+}
+
 }  // namespace
 }  // namespace soapstone::rules
