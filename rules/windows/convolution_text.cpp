@@ -49,17 +49,6 @@ std::string bias(const Convolution& conv, const std::string& name, const std::st
   return fmt::format("  {}: [{}]\n", name, results_of(conv, results));
 }
 
-/// The sum of all, under that name; `part` begins the names of partial sums.
-std::string summed(const Names& terms, const std::string& name, const char* part) {
-  std::string text, sum = terms[0];
-  for (std::size_t k = 1; k < terms.size(); ++k) {
-    const std::string next = k + 1 == terms.size() ? name : numbered(part, k);
-    text += fmt::format("    {} = add({}, {})\n", next, sum, terms[k]);
-    sum = next;
-  }
-  return text;
-}
-
 /// The rule about a sum of convolutions.
 class SumText {
  public:
@@ -177,6 +166,16 @@ std::string window_rule(const char* what, const std::string& head, const std::st
                         const std::string& target) {
   return fmt::format("rule window_of_{}\n{}  placed\n  source\n{}  target\n{}", what, head, source,
                      target);
+}
+
+std::string summed(const Names& terms, const std::string& name, const char* part) {
+  std::string text, sum = terms[0];
+  for (std::size_t k = 1; k < terms.size(); ++k) {
+    const std::string next = k + 1 == terms.size() ? name : numbered(part, k);
+    text += fmt::format("    {} = add({}, {})\n", next, sum, terms[k]);
+    sum = next;
+  }
+  return text;
 }
 
 std::string numbered(const char* name, std::size_t k) { return fmt::format("{}{}", name, k); }

@@ -15,6 +15,7 @@
 #include "rules/windows/composed.h"
 #include "rules/windows/convolution_text.h"
 #include "rules/windows/greatest.h"
+#include "rules/windows/pairs.h"
 #include "rules/windows/shifts.h"
 
 namespace soapstone::rules {
@@ -179,14 +180,47 @@ class WindowPlanner {
     const auto& all = sum.convolutions;
     if (all.size() < 2 || all.size() > kMostConvolutions) return;
     const auto fits = [&](const Convolution& conv) {
-      return conv.strides == all[0].strides && conv.group == all[0].group &&
-             (conv.group == 1 || conv.image == all[0].image);
+      return conv.strides == all[0].strides && conv.group == all[0].group;
     };
     RewritePlan plan;
     if (!std::ranges::all_of(all, fits) || !align(sum.convolutions, plan)) return;
+    const bool has_one_image = std::ranges::all_of(
+        all, [&](const Convolution& conv) { return conv.image == all[0].image; });
+    if (all[0].group > 1 && !has_one_image) return plan_pairs(result, sum, std::move(plan));
     auto text = summed_convolutions(sum);
     if (!text) return;
     add_step(plan, {result}, *std::move(text), FloatBehavior::kReassociates);
+    plans_.push_back(std::move(plan));
+  }
+
+  /// Convolutions in groups, each of the result of another one of one image: as two of them, where
+  /// the results of each group stand side by side.
+  void plan_pairs(TensorId result, const Sum& sum, RewritePlan plan) {
+    std::vector<Convolution> first;
+    std::set<std::string> behind;
+    std::set<TensorId> images;
+    for (const Convolution& conv : sum.convolutions) {
+      TensorId before = conv.image;
+      if (!is_inner(before)) return;
+      std::string between;
+      if (!convolutions_.contains(before)) {
+        const NodeId producer = graph_.tensor(before).producer;
+        if (!producer.valid() || graph_.node(producer).inputs.empty()) return;
+        before = graph_.node(producer).inputs[0];
+        between = reader_of(before);
+        if (between.empty()) return;
+      }
+      const auto known = convolutions_.find(before);
+      if (known == convolutions_.end() || known->second.group != conv.group ||
+          (!first.empty() && known->second.strides != first[0].strides))
+        return;
+      first.push_back(known->second);
+      behind.insert(between);
+      images.insert(known->second.image);
+    }
+    if (behind.size() != 1 || images.size() != 1 || !align(first, plan)) return;
+    add_step(plan, {result}, paired_convolutions(graph_, first, *behind.begin(), sum),
+             FloatBehavior::kReassociates);
     plans_.push_back(std::move(plan));
   }
 

@@ -36,5 +36,27 @@ TEST(WindowProofs, AreFound) {
   expect_steps_proved(plans);
 }
 
+TEST(WindowProofs, OfPairsInGroupsAreFound) {
+  const auto plans = rules::find_windows(graph_of(R"(graph g
+  x: f32[1, 4, 8, 9]
+  a = full(; shape=[4, 1, 1, 5], value=0.5)
+  b = full(; shape=[4, 1, 1, 3], value=0.25)
+  c = full(; shape=[4], value=0.5)
+  d = full(; shape=[4, 1, 5, 1], value=0.5)
+  e = full(; shape=[4, 1, 3, 1], value=0.25)
+  p = conv(x, a, c; pads=[0, 2, 0, 2], group=4)
+  q = conv(x, b; pads=[0, 1, 0, 1], group=4)
+  p1 = relu(p)
+  q1 = relu(q)
+  r = conv(p1, d, c; pads=[2, 0, 2, 0], group=4)
+  s = conv(q1, e; pads=[1, 0, 1, 0], group=4)
+  t = add(x, r)
+  y = add(t, s)
+  return y
+)"));
+  ASSERT_EQ(plans.size(), 1U);
+  expect_steps_proved(plans);
+}
+
 }  // namespace
 }  // namespace soapstone::verifier
