@@ -32,7 +32,8 @@ constexpr double kNearlyEqual = 2e-6;
 
 constexpr std::string_view kFunctionDescription = "What is written out is a function with a name.";
 
-/// Places where functions are compared: dense where they bend, and far out.
+/// Places where functions are compared: dense where they bend, and far out, first three on each
+/// side.
 Values sample_points() {
   Values points{-40, -17.3, -9.1, 9.7, 18.2, 41};
   for (int k = -16; k <= 16; ++k) points.push_back(0.3721 * k + 0.0113);
@@ -124,6 +125,19 @@ std::optional<Line> line_through(const Values& function, const Values& values) {
   return line;
 }
 
+/// Between which numbers the values are 0, if they are on one slope beyond both. None: they are
+/// not.
+std::optional<std::pair<double, double>> limits_within(const Values& points, const Values& values) {
+  const auto slope = [&](std::size_t a, std::size_t b) {
+    return (values[b] - values[a]) / (points[b] - points[a]);
+  };
+  const double below = slope(0, 1), above = slope(4, 5);
+  if (below == 0 || !is_about(below, above)) return std::nullopt;
+  const double least = rounded(points[0] - values[0] / below),
+               most = rounded(points[5] - values[5] / below);
+  return least < most ? std::optional(std::pair(least, most)) : std::nullopt;
+}
+
 /// The functions of a few pieces, most of them lines, whose numbers are those of these values.
 std::vector<Named> bent_lines(const Values& points, const Values& values) {
   const auto far = std::ranges::minmax_element(points);
@@ -137,6 +151,16 @@ std::vector<Named> bent_lines(const Values& points, const Values& values) {
     lines.push_back(single(
         "leaky_relu", false, [=](double x, double) { return x > 0 ? x : slope * x; },
         fmt::format("; alpha={}", text_of(slope))));
+  if (const auto limits = limits_within(points, values)) {
+    const auto [least, most] = *limits;
+    lines.push_back({"soft_threshold", false,
+                     [=](double x, double) { return x - std::clamp(x, least, most); }, 2,
+                     [=](SideText& text, const std::string& x, const std::string&) {
+                       const std::string t = text.line(fmt::format("clip({}; min={}, max={})", x,
+                                                                   text_of(least), text_of(most)));
+                       return text.line(fmt::format("sub({}, {})", x, t));
+                     }});
+  }
   if (!(low < high)) return lines;
   if (low < 0)
     lines.push_back(single(
