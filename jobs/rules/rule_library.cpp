@@ -26,6 +26,7 @@
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/matching/sibling_numbers.h"
 #include "rules/moves/moves.h"
+#include "rules/moves/uneven_joins.h"
 #include "rules/recognition/recognition.h"
 #include "rules/repetition/common_nodes.h"
 #include "rules/repetition/flattened_rows.h"
@@ -59,7 +60,7 @@ constexpr std::string_view kMadePrefixes[] = {
     rules::kNamedPrefix,      rules::kOffsetPrefix,      rules::kReducedPrefix,
     rules::kRepetitionPrefix, rules::kRowsPrefix,        rules::kScaledPrefix,
     rules::kSeparationPrefix, rules::kSharedPrefix,      rules::kStridedPrefix,
-    rules::kWindowPrefix};
+    rules::kUnevenPrefix,     rules::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {

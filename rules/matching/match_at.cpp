@@ -23,7 +23,7 @@ class PlacedMatch {
     if (nodes.size() != source_.order().size() || inputs.size() != source_.inputs().size() ||
         !rule_.parameters.empty())
       return std::nullopt;
-    if (!bind_sizes(inputs) || !meets_guard() || !meets_inputs(inputs)) return std::nullopt;
+    if (!bind_sizes(nodes, inputs) || !meets_guard() || !meets_inputs(inputs)) return std::nullopt;
     for (std::size_t k = 0; k < nodes.size(); ++k)
       if (!meets_node(source_.order()[k], nodes[k])) return std::nullopt;
     Match match{{inputs.begin(), inputs.end()}, {nodes.begin(), nodes.end()}, {}, {}};
@@ -34,30 +34,44 @@ class PlacedMatch {
   }
 
  private:
-  /// Sizes that stand alone, or with a factor, and the type that f32 stands for.
-  bool bind_sizes(std::span<const TensorId> inputs) {
-    for (std::size_t k = 0; k < inputs.size(); ++k) {
-      if (!inputs[k].valid() || !graph_.contains(inputs[k])) return false;
-      const core::TensorType &wanted = source_.tensor(source_.inputs()[k]).type,
-                             &met = graph_.tensor(inputs[k]).type;
-      if (wanted.shape.size() != met.shape.size()) return false;
-      if (wanted.data_type == core::DataType::kFloat32) {
-        if (!core::is_floating(met.data_type) ||
-            float_type_.value_or(met.data_type) != met.data_type)
-          return false;
-        float_type_ = met.data_type;
-      }
-      for (std::size_t d = 0; d < met.shape.size(); ++d) {
-        const std::vector<core::Symbol> symbols = wanted.shape[d].symbols();
-        if (symbols.size() != 1) continue;
-        const std::int64_t factor = wanted.shape[d].coefficient(symbols[0]);
-        if (factor == 0 || wanted.shape[d] != factor * Polynomial(symbols[0])) continue;
-        if (!met.shape[d].is_constant() || met.shape[d].constant() % factor != 0) return false;
-        values_[symbols[0].id] = met.shape[d].constant() / factor;
-      }
+  /// Sizes that stand alone, or with a factor, in what is read or computed; and the type that f32
+  /// stands for.
+  bool bind_sizes(std::span<const NodeId> nodes, std::span<const TensorId> inputs) {
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (!inputs[k].valid() || !graph_.contains(inputs[k]) ||
+          !bind_type(inputs[k], source_.inputs()[k]) || !bind_shape(inputs[k], source_.inputs()[k]))
+        return false;
+    for (std::size_t k = 0; k < nodes.size(); ++k) {
+      const std::vector<TensorId>& wanted = source_.node(source_.order()[k]).outputs;
+      const std::vector<TensorId>& met = graph_.node(nodes[k]).outputs;
+      for (std::size_t r = 0; r < std::min(wanted.size(), met.size()); ++r)
+        if (wanted[r].valid() && met[r].valid() && !bind_shape(met[r], wanted[r])) return false;
     }
     for (const ops::DerivedSize& derived : rule_.derived) values_[derived.symbol.id] = 0;
     return std::ranges::all_of(values_, [](const auto& value) { return value.has_value(); });
+  }
+
+  bool bind_type(TensorId id, TensorId pattern) {
+    const core::DataType met = graph_.tensor(id).type.data_type;
+    if (source_.tensor(pattern).type.data_type != core::DataType::kFloat32) return true;
+    if (!core::is_floating(met) || float_type_.value_or(met) != met) return false;
+    float_type_ = met;
+    return true;
+  }
+
+  bool bind_shape(TensorId id, TensorId pattern) {
+    const core::Shape &wanted = source_.tensor(pattern).type.shape,
+                      &met = graph_.tensor(id).type.shape;
+    if (wanted.size() != met.size()) return false;
+    for (std::size_t d = 0; d < met.size(); ++d) {
+      const std::vector<core::Symbol> symbols = wanted[d].symbols();
+      if (symbols.size() != 1) continue;
+      const std::int64_t factor = wanted[d].coefficient(symbols[0]);
+      if (factor == 0 || wanted[d] != factor * Polynomial(symbols[0])) continue;
+      if (!met[d].is_constant() || met[d].constant() % factor != 0) return false;
+      values_[symbols[0].id] = met[d].constant() / factor;
+    }
+    return true;
   }
 
   /// Whether the conditions hold. Derived sizes have their values then.

@@ -21,6 +21,7 @@
 #include "rules/moves/moves.h"
 #include "rules/moves/plain_moves.h"
 #include "rules/moves/steps_of_products.h"
+#include "rules/moves/uneven_joins.h"
 #include "rules/recognition/recognition.h"
 #include "rules/repetition/common_nodes.h"
 #include "rules/repetition/flattened_rows.h"
@@ -67,6 +68,7 @@ std::span<const PlanMove> plan_moves() {
       {{rules::find_joint_maps}},
       {{rules::find_large_maps}},
       {{rules::find_towers}},
+      {{rules::find_uneven_joins}},
       {{rules::find_passing_parts}},
       {{rules::find_blocks}},
       {{rules::find_named_functions}},

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "rules/batching/towers.h"
+#include "rules/moves/uneven_joins.h"
 #include "runtime/launches/backend.h"
 #include "search/optimize.h"
 #include "search/passes/checkpoint.h"
@@ -62,8 +63,9 @@ std::vector<std::string> rules_of_steps(const Candidate& candidate) {
 
 class Batching : public ::testing::Test {
  protected:
-  explicit Batching(core::Graph graph = joined_heads())
-      : graph_(std::move(graph)), rules_(std::vector<rules::Rule>{}), admission_(rules_) {}
+  explicit Batching(core::Graph graph = joined_heads(), PlanFinder find = rules::find_towers)
+      : graph_(std::move(graph)), find_(find), rules_(std::vector<rules::Rule>{}),
+        admission_(rules_) {}
 
   Candidate batched(bool stopped = false) {
     const Objective objective(*cost_);
@@ -73,8 +75,7 @@ class Batching : public ::testing::Test {
     PlanTaker plans(admission_, objective, {});
     core::Crew crew(1);
     for (;;) {
-      Candidate found =
-          plans.take(from, rules::find_towers(graph_), stage, [=] { return stopped; });
+      Candidate found = plans.take(from, find_(graph_), stage, [=] { return stopped; });
       if (plans.prove(found, crew)) return found;
     }
   }
@@ -101,6 +102,7 @@ class Batching : public ::testing::Test {
   }
 
   const core::Graph graph_;
+  const PlanFinder find_;
   const rules::RuleSet rules_;
   verifier::Admission admission_;
   const std::unique_ptr<cost::CostModel> cost_ = cost::make_roofline_cost(runtime::Fusion::kFull);
@@ -130,6 +132,47 @@ TEST_F(BatchedTerms, AreSummedAsOne) {
   EXPECT_LT(found.cost_us, cost_->graph_cost(graph_).total_us);
   EXPECT_THAT(rules_of_steps(found), testing::ElementsAre("batch_of_pieces", "batch_of_matmul",
                                                           "batch_of_exp", "batch_of_add"));
+  expect_replayed(found);
+  expect_equal(found.graph);
+}
+
+/// Boxes on maps of two scales, decoded apart and joined.
+class ScalesOfADetector : public Batching {
+ protected:
+  ScalesOfADetector()
+      : Batching(graph_of(R"(graph detector
+  a: f32[1, 3, 8, 8, 5]
+  b: f32[1, 3, 4, 4, 5]
+  p = full(; shape=[1, 1, 8, 8, 2], value=0.5)
+  q = full(; shape=[1, 1, 4, 4, 2], value=0.25)
+  m = full(; shape=[1, 3, 1, 1, 2], value=3.0)
+  n = full(; shape=[1, 3, 1, 1, 2], value=2.0)
+  sa = sigmoid(a)
+  sb = sigmoid(b)
+  a1, a2, a3 = split(sa; axis=4, sizes=[2, 2, 1])
+  b1, b2, b3 = split(sb; axis=4, sizes=[2, 2, 1])
+  a4 = add(a1, p)
+  b4 = add(b1, q)
+  a5 = mul(a2, m)
+  b5 = mul(b2, n)
+  a6 = concat(a4, a5, a3; axis=4)
+  b6 = concat(b4, b5, b3; axis=4)
+  ar = reshape(a6; shape=[1, 192, 5])
+  br = reshape(b6; shape=[1, 48, 5])
+  y = concat(ar, br; axis=1)
+  return y
+)"),
+                 rules::find_uneven_joins) {}
+};
+
+TEST_F(ScalesOfADetector, AreDecodedTogether) {
+  const Candidate found = batched();
+  EXPECT_LT(found.cost_us, 0.7 * cost_->graph_cost(graph_).total_us);
+  EXPECT_THAT(rules_of_steps(found),
+              testing::ElementsAre("uneven_join_of_sigmoid", "uneven_join_of_split",
+                                   "uneven_join_of_add", "uneven_join_of_mul",
+                                   "uneven_join_of_concat", "uneven_join_of_reshape",
+                                   "uneven_join_of_concat"));
   expect_replayed(found);
   expect_equal(found.graph);
 }
