@@ -191,31 +191,58 @@ class MirrorPlanner {
   /// Whether it is a window that sees the mirror image where it saw the image.
   bool slides(const Node& node, const Symmetry& symmetry) const {
     using enum AttributeRole;
-    const bool is_convolution = ops::is_convolution(node);
+    const bool has_kernel = node.op->has_operand(OperandRole::kKernel);
     if (!images_.contains(node.inputs[0]) || node.op->find_role(kStride) == nullptr) return false;
     for (std::size_t k = 1; k < node.inputs.size(); ++k) {
       if (!node.inputs[k].valid()) continue;
-      if (!is_convolution || !graph_.is_constant_expression(node.inputs[k])) return false;
+      if (!has_kernel || !graph_.is_constant_expression(node.inputs[k])) return false;
     }
+    if (is_transposed(node)) return adds_nothing(node);
     for (const core::AttributeSchema& schema : node.op->attributes) {
       const auto role = schema.role;
       if (role != kStride && role != kPad && role != kDilation && role != kWindow &&
           role != kGroup && role != kCountsPad && role != kFlag)
         return false;
     }
-    const Dims image = dims(node.inputs[0]), strides = ops::ints_by_role(node, kStride),
-               dilations = ops::ints_by_role(node, kDilation), pads = ops::ints_by_role(node, kPad),
-               window = is_convolution ? dims(node.inputs[1]) : ops::ints_by_role(node, kWindow);
-    const std::size_t count = strides.size();
-    if (count + kFirstPlace != image.size()) return false;
+    const std::size_t count = ops::ints_by_role(node, kStride).size();
+    if (count + kFirstPlace != dims(node.inputs[0]).size()) return false;
+    const Dims unseen = unseen_places(node), pads = ops::ints_by_role(node, kPad);
     for (std::size_t d = 0; d < count; ++d) {
-      if (!symmetry.mirrors[d]) continue;
-      const std::int64_t length = window[is_convolution ? d + kFirstPlace : d];
-      const std::int64_t left =
-          image[d + kFirstPlace] + pads[d] + pads[count + d] - dilations[d] * (length - 1) - 1;
-      if (left % strides[d] != 0) return false;
+      if (!symmetry.mirrors[d] || unseen[d] == 0) continue;
+      // They are padding: there is less of it then.
+      const bool is_padding = ops::is_convolution(node) && !symmetry.exchanges;
+      if (!is_padding || unseen[d] > pads[count + d]) return false;
     }
     return true;
+  }
+
+  /// By dimension: how many places at the end, padding included, no window reaches.
+  Dims unseen_places(const Node& node) const {
+    using enum AttributeRole;
+    const bool has_kernel = node.op->has_operand(OperandRole::kKernel);
+    const Dims image = dims(node.inputs[0]), strides = ops::ints_by_role(node, kStride),
+               dilations = ops::ints_by_role(node, kDilation), pads = ops::ints_by_role(node, kPad),
+               window = has_kernel ? dims(node.inputs[1]) : ops::ints_by_role(node, kWindow);
+    const std::size_t count = strides.size();
+    Dims unseen;
+    for (std::size_t d = 0; d < count; ++d) {
+      const std::int64_t length = window[has_kernel ? d + kFirstPlace : d];
+      const std::int64_t left =
+          image[d + kFirstPlace] + pads[d] + pads[count + d] - dilations[d] * (length - 1) - 1;
+      unseen.push_back(left % strides[d]);
+    }
+    return unseen;
+  }
+
+  /// Whether each place of the image is spread over places of the result.
+  static bool is_transposed(const Node& node) {
+    return node.op->has_operand(OperandRole::kKernel) &&
+           node.op->find_role(AttributeRole::kGap) != nullptr;
+  }
+  /// Whether nothing is put behind what a transposed convolution gives.
+  static bool adds_nothing(const Node& node) {
+    const Dims behind = ops::ints_by_role(node, AttributeRole::kGap);
+    return std::ranges::all_of(behind, [](std::int64_t places) { return places == 0; });
   }
 
   /// Whether it does the same at each place, and has places where they were.
@@ -396,9 +423,20 @@ class MirrorPlanner {
       core::AttributeValue moved = *value;
       if (auto* const sizes = std::get_if<std::vector<core::Polynomial>>(&moved))
         move_entries(schema.role, symmetry, *sizes);
+      if (schema.role == AttributeRole::kPad && ops::is_convolution(node) &&
+          !symmetry.mirrors.empty())
+        take_unseen(node, symmetry, std::get<std::vector<core::Polynomial>>(moved));
       there.attributes.set(schema.name, std::move(moved));
     }
     return call_of(graph_, there, operands);
+  }
+
+  /// Padding that no window reached stands in front now, where windows begin.
+  void take_unseen(const Node& node, const Symmetry& symmetry,
+                   std::vector<core::Polynomial>& pads) const {
+    const Dims unseen = unseen_places(node);
+    for (std::size_t d = 0; d < unseen.size(); ++d)
+      if (symmetry.mirrors[d]) pads[d] = pads[d] - core::Polynomial(unseen[d]);
   }
 
   static void move_entries(AttributeRole role, const Symmetry& symmetry,

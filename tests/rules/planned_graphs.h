@@ -70,6 +70,27 @@ inline constexpr PlannedGraph kPlannedGraphs[] = {
      "  c = conv(m, w; strides=[2, 2])\n"
      "  y = slice(c; axes=[3], sizes=[2], starts=[1], steps=[-1])\n",
      ""},
+    {"where_a_stride_leaves_padding_out", find_mirrors,
+     "  x: f32[1, 2, 6, 7]\n  w = full(; shape=[4, 2, 3, 3], value=0.5)\n"
+     "  m = slice(x; axes=[2, 3], sizes=[6, 7], starts=[5, 6], steps=[-1, -1])\n"
+     "  c = conv(m, w; strides=[2, 2], pads=[1, 1, 1, 1])\n"
+     "  y = slice(c; axes=[2, 3], sizes=[3, 4], starts=[2, 3], steps=[-1, -1])\n",
+     "conv slice"},
+    {"enlarged", find_mirrors,
+     "  x: f32[1, 4, 3, 3]\n  w = full(; shape=[4, 2, 4, 3], value=0.5)\n"
+     "  b = full(; shape=[4], value=0.25)\n"
+     "  m = slice(x; axes=[3], sizes=[3], starts=[2], steps=[-1])\n"
+     "  c = conv_transpose(m, w, b; strides=[2, 2], pads=[1, 1, 1, 0], dilations=[1, 1], "
+     "group=2, output_padding=[0, 0])\n"
+     "  y = slice(c; axes=[3], sizes=[6], starts=[5], steps=[-1])\n",
+     "conv_transpose slice"},
+    {"not_where_something_is_put_behind", find_mirrors,
+     "  x: f32[1, 4, 3, 3]\n  w = full(; shape=[4, 2, 4, 3], value=0.5)\n"
+     "  m = slice(x; axes=[3], sizes=[3], starts=[2], steps=[-1])\n"
+     "  c = conv_transpose(m, w; strides=[2, 2], pads=[1, 1, 1, 0], dilations=[1, 1], "
+     "output_padding=[0, 1])\n"
+     "  y = slice(c; axes=[3], sizes=[7], starts=[6], steps=[-1])\n",
+     ""},
     {"not_of_channels", find_mirrors,
      "  x: f32[1, 4, 6]\n  w = full(; shape=[4, 4, 3], value=0.5)\n"
      "  m = slice(x; axes=[1], sizes=[4], starts=[3], steps=[-1])\n"
