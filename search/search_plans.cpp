@@ -136,7 +136,7 @@ std::optional<Candidate> Searcher::proved(Candidate draft, const Drafting& again
   const auto is_drafted = [](const Step& step) { return step.draft != nullptr; };
   if (std::ranges::none_of(draft.steps, is_drafted)) return draft;
   crew_.rest();  // rules are added, which nobody may read meanwhile
-  while (!stopped() && !plans_.prove(draft, crew_)) draft = again();
+  while (!stopped() && !plans_.prove(draft, crew_)) draft = plans_.drafted_with_proofs(again);
   work_when_idle();
   if (stopped()) return std::nullopt;
   return draft;
@@ -168,7 +168,10 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       const auto leads_elsewhere = [&](const Candidate& end) {
         return uses(end, needs) > uses(start, needs) && !seen.contains(end.graph.hash());
       };
-      if (!leads_elsewhere(ended[k])) continue;
+      if (!leads_elsewhere(ended[k])) {
+        ended[k] = {};  // large graphs take memory
+        continue;
+      }
       auto end = proved(std::move(ended[k]), ends[k]);
       if (!end) return;
       if (!leads_elsewhere(*end)) continue;
@@ -177,6 +180,7 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       remember(now_);
       improve_in_turns(rung);
     }
+    plans_.clear_graphs();
   }
 }
 

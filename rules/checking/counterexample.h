@@ -5,10 +5,6 @@
 
 namespace soapstone::rules {
 
-/// Whether check() finds sizes that satisfy the guard at which the sides can be computed. Computes
-/// neither of them.
-bool has_sizes(const Rule& rule, std::uint64_t seed);
-
 /// The counterexample that check() finds, if it finds one, in less time: nothing is observed of how
 /// the sides round. Errors: kUnsupported if no sizes satisfy the guard.
 Result<std::optional<Counterexample>> find_counterexample(const Rule& rule, int size_count,

@@ -71,6 +71,11 @@ std::optional<std::size_t> axis_before_reduction(const Node& node, const Shape& 
   return std::nullopt;
 }
 
+/// Whether places are averaged, image by image and channel by channel.
+bool averages_windows(const Node& node) {
+  return node.op->find_role(AttributeRole::kCountsPad) != nullptr;
+}
+
 bool is_any_of(const Node& node, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, node.op->name) != names.end();
 }
@@ -102,7 +107,7 @@ std::optional<std::size_t> factor_axis(const core::Graph& graph, const Node& nod
     return behind;
   if (op->op_class == ops::OpClass::kNormalization)
     return ops::axis_by_role(node) == axis ? std::optional<std::size_t>(0) : std::nullopt;
-  if (node.op->name == "average_pool") return axis < 2 ? std::optional(behind) : std::nullopt;
+  if (averages_windows(node)) return axis < kFirstPlaces ? std::optional(behind) : std::nullopt;
   if (op->op_class == ops::OpClass::kReduction)
     return axis_before_reduction(node, own, result, axis);
   const auto before = axis_before_movement(node, own, result, axis);
@@ -143,7 +148,7 @@ std::vector<std::vector<std::size_t>> factor_ways(const Node& node) {
     break;
   }
   if (is_product(node) || is_equation(node)) return each;
-  if (is_any_of(node, {"reduce_sum", "reduce_mean", "average_pool"})) return {{0}};
+  if (is_any_of(node, {"reduce_sum", "reduce_mean"}) || averages_windows(node)) return {{0}};
   const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
   if (is_any_of(node, {"conv"})) {
     if (has_bias) return {{1, 2}, {0, 2}};

@@ -136,8 +136,7 @@ class SumWriter {
       if (!part || !turn(*part, order)) return std::nullopt;
       parts.push_back(side_.reshaped(part->name, sizes, in_stack));
     }
-    IndexedName all{side_.line(fmt::format("concat({}; axis=0)", fmt::join(parts, ", "))),
-                    {*stack.stacked_along}};
+    IndexedName all{side_.joined(parts, 0), {*stack.stacked_along}};
     all.indices.insert(all.indices.end(), order.begin(), order.end());
     return all;
   }

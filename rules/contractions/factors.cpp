@@ -291,12 +291,11 @@ class FactorWriter {
     for (const TensorId part : split_->outputs) {
       const std::int64_t size =
           graph_.tensor(part).type.shape[ops::axis_by_role(*split_)].constant();
-      numbers.push_back(target_.line(part == part_
-                                         ? fmt::format("expand({}; shape=[{}])", one, size)
-                                         : fmt::format("full(; shape=[{}], value=1.0)", size)));
+      numbers.push_back(part == part_
+                            ? target_.expanded(one, {std::to_string(size)})
+                            : target_.line(fmt::format("full(; shape=[{}], value=1.0)", size)));
     }
-    const std::string all =
-        target_.line(fmt::format("concat({}; axis=0)", fmt::join(numbers, ", ")));
+    const std::string all = target_.joined(numbers, 0);
     Sizes aligned(axes[0] + 1, 1);
     aligned[0] = length();
     return target_.reshaped(all, names_of({length()}), names_of(aligned));

@@ -154,7 +154,7 @@ class OffsetPlanner {
     Sizes lying = offset.constant;
     lying.insert(lying.begin(), whole.size() - lying.size(), 1);
     c = target.reshaped(c, names_of(offset.constant), names_of(lying));
-    if (lying != read) c = target.line(fmt::format("expand({}; shape=[{}])", c, list_of(read)));
+    if (lying != read) c = target.expanded(c, names_of(read));
     Names given, of_x, of_c;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const std::string name = k == operand ? "" : fmt::format("w{}", k);

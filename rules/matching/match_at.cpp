@@ -42,6 +42,7 @@ class PlacedMatch {
           !bind_type(inputs[k], source_.inputs()[k]) || !bind_shape(inputs[k], source_.inputs()[k]))
         return false;
     for (std::size_t k = 0; k < nodes.size(); ++k) {
+      if (!nodes[k].valid() || !graph_.contains(nodes[k])) return false;
       const std::vector<TensorId>& wanted = source_.node(source_.order()[k]).outputs;
       const std::vector<TensorId>& met = graph_.node(nodes[k]).outputs;
       for (std::size_t r = 0; r < std::min(wanted.size(), met.size()); ++r)

@@ -178,10 +178,8 @@ class MovePlanner {
     const Names from = source.lines(call_of(graph_, node, {source.viewed(name, before.view)}),
                                     node.outputs.size());
     const Names pieces =
-        target.lines(fmt::format("split({}; axis={}, sizes=[{}])",
-                                 target.reshaped(name, coarse.base_shape_text(), names_of(divided)),
-                                 factor, list_of(parts)),
-                     node.outputs.size());
+        target.split(target.reshaped(name, coarse.base_shape_text(), names_of(divided)), factor,
+                     names_of(parts));
     Names to;
     std::vector<State> after;
     for (std::size_t k = 0; k < parts.size(); ++k) {

@@ -197,7 +197,7 @@ class StepMover {
     from.insert(from.end(), constant.end() - static_cast<std::ptrdiff_t>(own), constant.end());
     wide.insert(wide.end(), varied.begin(), varied.end());
     std::string now = target.reshaped(name, names_of(constant), names_of(from));
-    if (from != wide) now = target.line(fmt::format("expand({}; shape=[{}])", now, list_of(wide)));
+    if (from != wide) now = target.expanded(now, names_of(wide));
     return target.reshaped(now, names_of(wide), names_of(to));
   }
 

@@ -71,9 +71,8 @@ class Lifter {
     if (!lift(join.inputs, form) || !has_functions_) return std::nullopt;
     Text text(*this);
     const auto operand = text.operand(join.inputs, places_of(join.inputs, form));
-    const std::string y = text.source.line(
-        fmt::format("concat({}; axis={})", fmt::join(operand.pieces, ", "), form.before));
-    add_step({join.outputs[0]}, text.rule("concat", {y}, {operand.whole}));
+    const std::string y = text.source.joined(operand.pieces, form.before);
+    add_step({join.outputs[0]}, text.rule(join.op->name, {y}, {operand.whole}));
     return RewritePlan{std::move(steps_)};
   }
 
@@ -101,9 +100,7 @@ class Lifter {
                     const Places& places) const {
       Names lengths;
       for (std::size_t k = 0; k < tuple.size(); ++k) lengths.push_back(places.length(k));
-      Names pieces = side.lines(fmt::format("split({}; axis={}, sizes=[{}])", whole,
-                                            places.form.before, fmt::join(lengths, ", ")),
-                                tuple.size());
+      Names pieces = side.split(whole, places.form.before, lengths);
       for (std::size_t k = 0; k < tuple.size(); ++k)
         pieces[k] = side.reshaped(pieces[k], lifter_.collapsed_names(tuple, k, places),
                                   lifter_.names(tuple[k], k, places));
@@ -124,10 +121,7 @@ class Lifter {
         flat.push_back(
             target.reshaped(leaves.back(), own, lifter_.collapsed_names(tuple, k, places)));
       }
-      return {leaves, joined(flat, places.form)};
-    }
-    std::string joined(const Names& parts, const Form& form) {
-      return target.line(fmt::format("concat({}; axis={})", fmt::join(parts, ", "), form.before));
+      return {leaves, target.joined(flat, places.form.before)};
     }
 
     std::string rule(const std::string& op, const Names& from, const Names& to) const {
@@ -226,8 +220,8 @@ class Lifter {
       const auto at =
           static_cast<std::size_t>(std::ranges::find(node.outputs, id) - node.outputs.begin());
       const Node& first = producer(tuple[0]);
-      if (!has_known_sizes(graph_, node) || node.op != first.op ||
-          node.inputs.size() != first.inputs.size() ||
+      if (!has_known_sizes(graph_, node) || !std::ranges::all_of(node.inputs, &TensorId::valid) ||
+          node.op != first.op || node.inputs.size() != first.inputs.size() ||
           node.outputs.size() != first.outputs.size() || place.value_or(at) != at)
         return false;
       place = at;
@@ -449,8 +443,7 @@ class Lifter {
       std::string part = text.target.reshaped(name, declared, aligned);
       Names full = aligned;
       std::ranges::copy(places.sizes[k], full.begin() + static_cast<std::ptrdiff_t>(before));
-      if (full != aligned)
-        part = text.target.line(fmt::format("expand({}; shape=[{}])", part, fmt::join(full, ", ")));
+      if (full != aligned) part = text.target.expanded(part, full);
       Names flat = full;
       const auto at = flat.begin() + static_cast<std::ptrdiff_t>(before);
       flat.erase(at, at + static_cast<std::ptrdiff_t>(count));
@@ -459,7 +452,7 @@ class Lifter {
       flat.insert(flat.begin() + static_cast<std::ptrdiff_t>(before), places.length(k));
       parts.push_back(text.target.reshaped(part, full, flat));
     }
-    operand.whole = text.joined(parts, places.form);
+    operand.whole = text.target.joined(parts, before);
     return operand;
   }
 
@@ -484,11 +477,8 @@ class Lifter {
     Names wholes;
     for (const Tuple& one : own) {
       if (is_shared(one, rank, form)) {
-        {
-          const std::string whole = shared_whole(text, one[0], rank, form);
-          const Names names = names_of(sizes_of(one[0]));
-          all.push_back({Names(tuple.size(), text.leaf(one[0], names)), whole});
-        }
+        const std::string whole = shared_whole(text, one[0], rank, form);
+        all.push_back({Names(tuple.size(), text.leaf(one[0], names_of(sizes_of(one[0])))), whole});
       } else if (std::ranges::all_of(one, is_constant)) {
         auto operand = constants(text, one, tuple, places);
         if (!operand) return false;

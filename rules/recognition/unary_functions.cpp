@@ -151,13 +151,17 @@ std::vector<Named> bent_lines(const Values& points, const Values& values) {
     lines.push_back(single(
         "leaky_relu", false, [=](double x, double) { return x > 0 ? x : slope * x; },
         fmt::format("; alpha={}", text_of(slope))));
+  constexpr std::string_view kClip = "clip";
+  const auto within_limits = [](double least, double most) {
+    return fmt::format("; min={}, max={}", text_of(least), text_of(most));
+  };
   if (const auto limits = limits_within(points, values)) {
     const auto [least, most] = *limits;
     lines.push_back({"soft_threshold", false,
                      [=](double x, double) { return x - std::clamp(x, least, most); }, 2,
                      [=](SideText& text, const std::string& x, const std::string&) {
-                       const std::string t = text.line(fmt::format("clip({}; min={}, max={})", x,
-                                                                   text_of(least), text_of(most)));
+                       const std::string t =
+                           text.line(fmt::format("{}({}{})", kClip, x, within_limits(least, most)));
                        return text.line(fmt::format("sub({}, {})", x, t));
                      }});
   }
@@ -167,8 +171,8 @@ std::vector<Named> bent_lines(const Values& points, const Values& values) {
         "elu", false, [=](double x, double) { return x > 0 ? x : -low * std::expm1(x); },
         fmt::format("; alpha={}", text_of(-low))));
   lines.push_back(single(
-      "clip", false, [=](double x, double) { return std::clamp(x, low, high); },
-      fmt::format("; min={}, max={}", text_of(low), text_of(high))));
+      kClip, false, [=](double x, double) { return std::clamp(x, low, high); },
+      within_limits(low, high)));
   if (low != 0 || high != 1) return lines;
   // From two places within.
   std::vector<std::size_t> within;
@@ -325,13 +329,14 @@ class FunctionFinder {
     RegionText region(graph_, x);
     const std::string result = region.add(y);
     SideText target;
+    constexpr const char* kTimes = "mul";
     const auto with_number = [&](const char* call, const std::string& operand, double number) {
       const std::string c = target.line(fmt::format("full(; shape=[], value={})", text_of(number)));
       return target.line(fmt::format("{}({}, {})", call, operand, c));
     };
-    const std::string ax = found.inner == 1 ? "x" : with_number("mul", "x", found.inner);
+    const std::string ax = found.inner == 1 ? "x" : with_number(kTimes, "x", found.inner);
     std::string t = found.function.write(target, "x", ax);
-    if (found.line.factor != 1) t = with_number("mul", t, found.line.factor);
+    if (found.line.factor != 1) t = with_number(kTimes, t, found.line.factor);
     if (found.line.offset != 0) t = with_number("add", t, found.line.offset);
     return region.rule(fmt::format("{}{}", kNamedPrefix, found.function.name), result, target, t);
   }

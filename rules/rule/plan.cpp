@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "core/base/hash.h"
-#include "rules/checking/counterexample.h"
 
 namespace soapstone::rules {
 

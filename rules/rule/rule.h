@@ -218,5 +218,8 @@ struct CheckReport {
 /// random sizes that satisfy the guard. `edge_tries`: how many inputs at the edges of each type
 /// both sides are tried on, all sizes together. Errors: kUnsupported if no sizes satisfy the guard.
 Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed, int edge_tries = 0);
+/// Whether check() finds sizes that satisfy the guard at which the sides can be computed. Computes
+/// neither of them.
+bool has_sizes(const Rule& rule, std::uint64_t seed);
 
 }  // namespace soapstone::rules

@@ -102,6 +102,19 @@ std::string SideText::transposed(const std::string& from, const std::vector<std:
   return line(fmt::format("transpose({}; perm=[{}])", from, fmt::join(order, ", ")));
 }
 
+std::string SideText::expanded(const std::string& from, const Names& shape) {
+  return line(fmt::format("expand({}; shape=[{}])", from, list_of(shape)));
+}
+
+std::string SideText::joined(const Names& parts, std::size_t axis) {
+  return line(fmt::format("concat({}; axis={})", list_of(parts), axis));
+}
+
+Names SideText::split(const std::string& from, std::size_t axis, const Names& sizes) {
+  return lines(fmt::format("split({}; axis={}, sizes=[{}])", from, axis, list_of(sizes)),
+               sizes.size());
+}
+
 std::string SideText::viewed(const std::string& from, const View& view) {
   return viewed_apart(from, view.coarsened());
 }

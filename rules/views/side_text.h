@@ -35,6 +35,10 @@ class SideText {
   Names another(const std::string& call, std::size_t results);
   std::string reshaped(const std::string& from, const Names& shape, const Names& to);
   std::string transposed(const std::string& from, const std::vector<std::size_t>& order);
+  std::string expanded(const std::string& from, const Names& shape);
+  /// One behind the other along that axis.
+  std::string joined(const Names& parts, std::size_t axis);
+  Names split(const std::string& from, std::size_t axis, const Names& sizes);
   /// The tensor as a view of that one. Precondition: all of it is seen.
   std::string viewed(const std::string& from, const View& view);
   /// The same with each factor by itself, though nothing parts some.

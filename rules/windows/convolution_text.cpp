@@ -118,8 +118,7 @@ class SumText {
     }
     std::string x = images[0], w = of_images[0], b = biases_.empty() ? "" : biases_[0];
     if (images.size() > 1) {
-      text += fmt::format("    xs = concat({}; axis=1)\n    ws = concat({}; axis=1)\n",
-                          joined(images), joined(of_images));
+      text += concatenated("xs", images, 1) + concatenated("ws", of_images, 1);
       x = "xs";
       w = "ws";
     }
@@ -176,6 +175,10 @@ std::string summed(const Names& terms, const std::string& name, const char* part
     sum = next;
   }
   return text;
+}
+
+std::string concatenated(const std::string& result, const Names& parts, int axis) {
+  return fmt::format("    {} = concat({}; axis={})\n", result, joined(parts), axis);
 }
 
 std::string numbered(const char* name, std::size_t k) { return fmt::format("{}{}", name, k); }
@@ -270,8 +273,8 @@ std::string joined_convolutions(const std::vector<Convolution>& all, const std::
     if (!behind.empty())
       source += fmt::format("    {} = {}\n", results.back(), fmt::format(fmt::runtime(behind), r));
   }
-  target += fmt::format("    ws = concat({}; axis=0)\n", joined(kernels));
-  if (has_bias) target += fmt::format("    bs = concat({}; axis=0)\n", joined(biases));
+  target += concatenated("ws", kernels, 0);
+  if (has_bias) target += concatenated("bs", biases, 0);
   target += convolved(all[0], behind.empty() ? "ys" : "rs", "x", "ws", has_bias ? "bs" : "");
   if (!behind.empty())
     target += fmt::format("    ys = {}\n", fmt::format(fmt::runtime(behind), "rs"));

@@ -52,6 +52,9 @@ std::string declared(const core::Graph& graph, const std::string& name, core::Te
 /// The lines `y = reshape(x; …)`, and `y = transpose(x; …)`.
 std::string reshaped(const std::string& result, const std::string& x, const std::string& shape);
 std::string transposed(const std::string& result, const std::string& x, const core::Dims& order);
+/// The line `y = concat(…; axis=…)`.
+std::string concatenated(const std::string& result, const std::vector<std::string>& parts,
+                         int axis);
 /// The lines of the sum of all, under that name; `part` begins the names of partial sums.
 std::string summed(const std::vector<std::string>& terms, const std::string& name,
                    const char* part);

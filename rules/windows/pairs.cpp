@@ -18,27 +18,19 @@ using Names = std::vector<std::string>;
 /// The rule about pairs of convolutions.
 class PairText {
  public:
-  PairText(const core::Graph& graph, const std::vector<Convolution>& first,
-           const std::string& behind, const Sum& sum)
-      : graph_(graph), first_(first), behind_(behind), sum_(sum),
-        has_bias_(std::ranges::any_of(first, &Convolution::has_bias)) {
-    const auto is_strided = [](const Convolution& conv) {
-      return std::ranges::any_of(conv.strides, [](std::int64_t stride) { return stride != 1; });
-    };
-    has_any_sizes_ = !is_strided(first[0]) && !is_strided(sum.convolutions[0]);
-  }
+  PairText(const std::vector<Convolution>& first, const std::string& behind, const Sum& sum)
+      : first_(first), behind_(behind), sum_(sum),
+        has_bias_(std::ranges::any_of(first, &Convolution::has_bias)) {}
 
   std::string text() {
-    head_ = "  x: " + tensor(first_[0].image, first_[0].group * first_[0].operands,
-                             Dims(first_[0].strides.size()));
+    head_ = "  x: " + tensor(first_[0].group * first_[0].operands, Dims(first_[0].strides.size()));
     for (std::size_t k = 0; k < first_.size(); ++k) add_pair(k);
     Names terms{"r"};
     const Dims ends = sum_of(first_[0].end, sum_.convolutions[0].end);
     for (const TensorId id : sum_.others) {
       const auto [known, is_new] = names_.emplace(id, numbered("u", terms.size()));
       if (is_new)
-        head_ +=
-            fmt::format("  {}: {}", known->second, tensor(id, sum_.convolutions[0].results, ends));
+        head_ += fmt::format("  {}: {}", known->second, tensor(sum_.convolutions[0].results, ends));
       terms.push_back(known->second);
     }
     for (std::size_t k = 0; k < sum_.additions.size(); ++k) {
@@ -51,7 +43,7 @@ class PairText {
     target_ +=
         convolved(first_[0], behind_.empty() ? "as" : "ms", "x", "ws", has_bias_ ? "bs" : "");
     if (!behind_.empty()) target_ += fmt::format("    as = {}\n", through("ms"));
-    target_ += fmt::format("    vs = concat({}; axis=1)\n", fmt::join(kernels_, ", "));
+    target_ += concatenated("vs", kernels_, 1);
     if (biases_.size() > 1) target_ += summed(biases_, "cs", "cs_");
     const std::string c = biases_.empty() ? "" : biases_.size() == 1 ? biases_[0] : "cs";
     target_ += convolved(sum_.convolutions[0], terms.size() == 1 ? "y" : "r", "as", "vs", c);
@@ -73,12 +65,10 @@ class PairText {
   std::string through(const std::string& x) const { return fmt::format(fmt::runtime(behind_), x); }
 
   /// With so many channels, and so many more places than the image has.
-  std::string tensor(TensorId id, std::int64_t channels, const Dims& ends) const {
-    const Dims sizes = dims_of(graph_, id);
-    Names all{has_any_sizes_ ? "n" : std::to_string(sizes[0]), std::to_string(channels)};
+  static std::string tensor(std::int64_t channels, const Dims& ends) {
+    Names all{"n", std::to_string(channels)};
     for (std::size_t d = 0; d < ends.size(); ++d)
-      all.push_back(!has_any_sizes_ ? std::to_string(sizes[d + 2])
-                    : ends[d] == 0
+      all.push_back(ends[d] == 0
                         ? numbered("h", d)
                         : fmt::format("h{} {} {}", d, ends[d] < 0 ? '-' : '+', std::abs(ends[d])));
     return fmt::format("[{}]\n", fmt::join(all, ", "));
@@ -116,15 +106,14 @@ class PairText {
                           fmt::format("{}, {}{}", first_[k].group, own, sizes));
       all += own;
     }
-    target_ += fmt::format("    {}s_ = concat({}; axis=1)\n", w, fmt::join(parts, ", "));
+    target_ += concatenated(w + "s_", parts, 1);
     target_ += reshaped(w + "s", w + "s_", fmt::format("{}{}", first_[0].group * all, sizes));
   }
 
-  const core::Graph& graph_;
   const std::vector<Convolution>& first_;
   const std::string& behind_;
   const Sum& sum_;
-  bool has_bias_, has_any_sizes_ = false;
+  bool has_bias_;
   std::string head_, source_, target_;
   Names kernels_, biases_;
   std::map<TensorId, std::string> names_;
@@ -132,9 +121,14 @@ class PairText {
 
 }  // namespace
 
-std::string paired_convolutions(const core::Graph& graph, const std::vector<Convolution>& first,
-                                const std::string& behind, const Sum& sum) {
-  return PairText(graph, first, behind, sum).text();
+bool may_be_paired(const Convolution& conv) {
+  return conv.operands == 1 && conv.results == conv.group &&
+         std::ranges::all_of(conv.strides, [](std::int64_t stride) { return stride == 1; });
+}
+
+std::string paired_convolutions(const std::vector<Convolution>& first, const std::string& behind,
+                                const Sum& sum) {
+  return PairText(first, behind, sum).text();
 }
 
 }  // namespace soapstone::rules

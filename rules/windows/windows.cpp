@@ -193,9 +193,10 @@ class WindowPlanner {
     plans_.push_back(std::move(plan));
   }
 
-  /// Convolutions in groups, each of the result of another one of one image: as two of them, where
-  /// the results of each group stand side by side.
+  /// Depthwise convolutions, each of the result of another one of one image: as two of them, where
+  /// the results of each channel stand side by side.
   void plan_pairs(TensorId result, const Sum& sum, RewritePlan plan) {
+    if (!std::ranges::all_of(sum.convolutions, may_be_paired)) return;
     std::vector<Convolution> first;
     std::set<std::string> behind;
     std::set<TensorId> images;
@@ -211,15 +212,15 @@ class WindowPlanner {
         if (between.empty()) return;
       }
       const auto known = convolutions_.find(before);
-      if (known == convolutions_.end() || known->second.group != conv.group ||
-          (!first.empty() && known->second.strides != first[0].strides))
+      if (known == convolutions_.end() || !may_be_paired(known->second) ||
+          known->second.group != conv.group)
         return;
       first.push_back(known->second);
       behind.insert(between);
       images.insert(known->second.image);
     }
     if (behind.size() != 1 || images.size() != 1 || !align(first, plan)) return;
-    add_step(plan, {result}, paired_convolutions(graph_, first, *behind.begin(), sum),
+    add_step(plan, {result}, paired_convolutions(first, *behind.begin(), sum),
              FloatBehavior::kReassociates);
     plans_.push_back(std::move(plan));
   }

@@ -3,8 +3,10 @@
 #include "search/equivalence/double_precision.h"
 
 #include <utility>
+#include <variant>
 
 #include "core/base/check.h"
+#include "core/graph/float_format.h"
 #include "ops/analysis/analysis.h"
 #include "ops/definition/registry.h"
 #include "runtime/execution/executor.h"
@@ -37,6 +39,17 @@ core::LiteralPtr widened(const core::LiteralPtr& value) {
       Literal::copy(DataType::kFloat64, value->dims(), std::as_bytes(std::span(elements))));
 }
 
+/// What a node without operands fills a tensor with has the digits of its type: the constant that
+/// it stands for has no others.
+core::Attributes exact(const core::Node& node, DataType type) {
+  core::Attributes attributes = node.attributes;
+  if (!node.inputs.empty() || !is_narrow(type)) return attributes;
+  for (const auto& [name, value] : node.attributes.values())
+    if (const auto* const number = std::get_if<double>(&value))
+      attributes.set(name, core::rounded_to(core::format_of(type), *number));
+  return attributes;
+}
+
 }  // namespace
 
 Graph in_double_precision(const Graph& graph) {
@@ -56,8 +69,9 @@ Graph in_double_precision(const Graph& graph) {
     std::vector<core::TensorType> types;
     for (const TensorId input : node.inputs) inputs.push_back(id_of(input));
     for (const TensorId output : node.outputs) types.push_back(widened(graph.tensor(output).type));
+    const core::Attributes attributes = exact(node, graph.tensor(node.outputs[0]).type.data_type);
     const auto made =
-        builder.add_node(*node.op, node.attributes, std::move(inputs), std::move(types), node.name);
+        builder.add_node(*node.op, attributes, std::move(inputs), std::move(types), node.name);
     for (std::size_t k = 0; k < made.size(); ++k) mine[node.outputs[k].index()] = made[k];
   }
   std::vector<TensorId> outputs;

@@ -1,10 +1,10 @@
 #include "search/passes/plans.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -154,8 +154,15 @@ std::shared_ptr<const rules::Rule> PlanTaker::rule_of(const rules::PlanStep& ste
   return draft;
 }
 
+core::RuleId PlanTaker::id_of(const rules::Rule& rule) {
+  const auto [known, is_new] =
+      asked_.emplace(rule.name, core::RuleId(admission_.rules().rules().size()));
+  if (is_new) admission_.add_placed({rule});
+  return known->second;
+}
+
 std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
-                                                  const rules::RewritePlan& plan) {
+                                                  const rules::RewritePlan& plan, Asks asks) {
   std::vector<Progress> found;
   Progress now{{from.candidate.graph, from.candidate.cost_us, {}, {}}, from.replaced};
   const auto keep = [&] {
@@ -169,7 +176,7 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
     std::vector<TensorId> results = now.results_of(wanted);
     if (wanted.operand) results = {graph.node(graph.tensor(last).producer).inputs[*wanted.operand]};
     if (wanted.ends) keep();
-    auto step = step_at(graph, wanted, results);
+    auto step = step_at(graph, wanted, results, asks);
     if (!step && wanted.is_optional) continue;
     if (!step) break;
     auto next = rules::apply_and_follow(graph, step->rewriting(admission_.rules()), step->match);
@@ -190,7 +197,7 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
 }
 
 std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::PlanStep& wanted,
-                                       const std::vector<TensorId>& results) {
+                                       const std::vector<TensorId>& results, Asks asks) {
   bool is_refused = false;
   const auto step_of = [&](const std::string& text) -> std::optional<Step> {
     const auto rule = rule_of(wanted, text);
@@ -200,13 +207,13 @@ std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::Pl
     Step step;
     step.rule = rule->name;
     step.base_rule = rule->base_name;
-    if (const auto asked = asked_.find(rule->name); asked == asked_.end()) {
+    const auto asked = asked_.find(rule->name);
+    if (asked == asked_.end() && asks == Asks::kNothing) {
       step.draft = rule;
-    } else if (admission_.admits(asked->second, *match)) {
-      step.id = asked->second;
     } else {
-      is_refused = true;
-      return std::nullopt;
+      step.id = asked != asked_.end() ? asked->second : id_of(*rule);
+      is_refused = !admission_.admits(step.id, *match);
+      if (is_refused) return std::nullopt;
     }
     step.match = *std::move(match);
     return step;
@@ -222,13 +229,19 @@ std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::Pl
 Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewritePlan> plans,
                           const ObjectiveStage& stage, const std::function<bool()>& stopped) {
   Progress best{from, {}}, begin = best;
+  const auto gains = [&](Progress& next) {
+    next.candidate.score = objective_.score(next.candidate.graph, stage);
+    next.candidate.cost_us = next.candidate.score.latency_us;
+    return objective_.is_gain(best.candidate.score, next.candidate.score, stage);
+  };
   for (const rules::RewritePlan& plan : plans) {
     if (stopped()) break;
     if (!plan.is_alternative) begin = best;
-    for (Progress& next : taken(begin, plan)) {
-      next.candidate.score = objective_.score(next.candidate.graph, stage);
-      next.candidate.cost_us = next.candidate.score.latency_us;
-      if (!objective_.is_gain(best.candidate.score, next.candidate.score, stage)) continue;
+    std::vector<Progress> all = taken(begin, plan, Asks::kNothing);
+    if (asks_ == Asks::kProofs && std::ranges::any_of(all, gains))
+      all = taken(begin, plan, Asks::kProofs);
+    for (Progress& next : all) {
+      if (!gains(next)) continue;
       add_site(begin.candidate, next.candidate);
       best = std::move(next);
     }
@@ -254,7 +267,7 @@ Candidate PlanTaker::carry_out(const Candidate& from, std::span<const rules::Rew
                                const ObjectiveStage& stage) {
   Progress now{from, {}};
   for (const rules::RewritePlan& plan : plans) {
-    auto found = taken(now, plan);
+    auto found = taken(now, plan, asks_);
     if (found.empty() || found.back().candidate.steps.size() != plan.steps.size()) continue;
     Candidate& next = found.back().candidate;
     next.score = objective_.score(next.graph, stage);
@@ -269,19 +282,41 @@ bool PlanTaker::prove(Candidate& candidate, core::Crew& crew) {
   std::vector<Step*> drafted;
   for (Step& step : candidate.steps) {
     if (!step.draft) continue;
-    const auto [known, is_new] =
-        asked_.emplace(step.rule, core::RuleId(admission_.rules().rules().size()));
-    if (is_new) admission_.add_placed({*step.draft});
-    step.id = known->second;
+    step.id = id_of(*step.draft);
     step.draft.reset();
     drafted.push_back(&step);
   }
-  std::atomic<bool> all_admitted = true;
+  std::vector<char> is_refused(drafted.size());
   crew.each(drafted.size(), [&](std::size_t k) {
-    if (!admission_.admits(drafted[k]->id, drafted[k]->match)) all_admitted = false;
+    is_refused[k] = !admission_.admits(drafted[k]->id, drafted[k]->match);
   });
-  if (!all_admitted) clear();
-  return all_admitted;
+  std::set<std::string> refused;
+  for (std::size_t k = 0; k < drafted.size(); ++k)
+    if (is_refused[k]) refused.insert(drafted[k]->rule);
+  forget(refused);
+  return refused.empty();
+}
+
+Candidate PlanTaker::drafted_with_proofs(const std::function<Candidate()>& draft) {
+  asks_ = Asks::kProofs;
+  Candidate made = draft();
+  asks_ = Asks::kNothing;
+  return made;
+}
+
+void PlanTaker::forget(const std::set<std::string>& refused) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(taken_, [&](const auto& entry) {
+    const std::optional<Candidate>& better = entry.second.better;
+    return better && std::ranges::any_of(better->steps, [&](const Step& step) {
+             return step.draft && refused.contains(step.rule);
+           });
+  });
+}
+
+void PlanTaker::clear_graphs() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(taken_, [](const auto& entry) { return entry.second.better.has_value(); });
 }
 
 void PlanTaker::clear() {

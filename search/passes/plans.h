@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -52,27 +53,38 @@ class PlanTaker {
   /// Asks for the proofs of all that was drafted. False: some were refused, and the candidate is no
   /// use. Not thread-safe.
   bool prove(Candidate& candidate, core::Crew& crew);
+  /// What `draft` makes, with the proof of each rule asked for as soon as a plan pays by it: where
+  /// one was refused, others may be, and each would be a draft of its own. Not thread-safe.
+  Candidate drafted_with_proofs(const std::function<Candidate()>& draft);
   /// Forgets what plans make of graphs.
   void clear();
+  /// The same, but for where they make nothing: graphs take memory.
+  void clear_graphs();
 
  private:
   /// What a plan has come to.
   struct Progress;
+  enum class Asks : std::uint8_t { kNothing, kProofs };
 
   /// Takes the steps of a plan as far as they can be taken: what there is before it ends, and when
   /// it has ended.
-  std::vector<Progress> taken(const Progress& from, const rules::RewritePlan& plan);
+  std::vector<Progress> taken(const Progress& from, const rules::RewritePlan& plan, Asks asks);
   /// Of the step, with the first rule that may be used where the tensors are computed, or would be.
   std::optional<Step> step_at(const core::Graph& graph, const rules::PlanStep& wanted,
-                              const std::vector<core::TensorId>& results);
+                              const std::vector<core::TensorId>& results, Asks asks);
   /// The rule of that text, made when it is first asked for. None: there is none, or it may not be
   /// used.
   std::shared_ptr<const rules::Rule> rule_of(const rules::PlanStep& step, const std::string& text);
+  /// Its number among the rules of the admission, of which it becomes one.
+  core::RuleId id_of(const rules::Rule& rule);
+  /// What plans made of graphs by rules of these names, before their proofs were refused.
+  void forget(const std::set<std::string>& refused);
 
   verifier::Admission& admission_;
   const Objective& objective_;
   std::function<bool(const rules::Rule&)> may_be_used_;
   bool behind_opaque_;
+  Asks asks_ = Asks::kNothing;
   /// By name, rules made for graphs of which a proof was asked.
   std::map<std::string, core::RuleId> asked_;
 

@@ -62,16 +62,15 @@ constexpr Convolutions kConvolutions[] = {
      "  s = conv(q, e; pads=[1, 0, 1, 0], group=4)\n"
      "  t = add(x, r)\n  y = add(t, s)\n",
      "conv conv pairs"},
-    {"activated_pairs", "  x: f32[2, 4, 9]\n",
-     "  a = full(; shape=[6, 2, 3], value=0.5)\n  b = full(; shape=[2, 2, 3], value=0.25)\n"
-     "  c = full(; shape=[4], value=0.5)\n  d = full(; shape=[4, 3, 3], value=0.5)\n"
-     "  e = full(; shape=[4, 1, 3], value=0.25)\n  f = full(; shape=[2], value=0.5)\n"
-     "  p = conv(x, a; strides=[2], dilations=[1], pads=[1, 1], group=2)\n"
-     "  q = conv(x, b, f; strides=[2], dilations=[1], pads=[1, 1], group=2)\n"
+    {"activated_pairs", "  x: f32[2, 4, 9]\n  u: f32[2, 4, 7]\n",
+     "  a = full(; shape=[4, 1, 3], value=0.5)\n  b = full(; shape=[4, 1, 3], value=0.25)\n"
+     "  c = full(; shape=[4], value=0.5)\n"
+     "  p = conv(x, a; strides=[1], dilations=[1], pads=[1, 0], group=4)\n"
+     "  q = conv(x, b, c; strides=[1], dilations=[1], pads=[1, 0], group=4)\n"
      "  g = relu(p)\n  h = relu(q)\n"
-     "  r = conv(g, d, c; strides=[1], dilations=[1], pads=[1, 1], group=2)\n  s = conv(h, e, c; "
-     "strides=[1], dilations=[1], pads=[1, 1], group=2)\n"
-     "  y = add(r, s)\n",
+     "  r = conv(g, a, c; strides=[1], dilations=[1], pads=[0, 1], group=4)\n"
+     "  s = conv(h, b, c; strides=[1], dilations=[1], pads=[0, 1], group=4)\n"
+     "  t = add(r, u)\n  y = add(t, s)\n",
      "pairs"},
     {"sum_of_images", "  x: f32[2, 3, 9]\n  z: f32[2, 2, 9]\n  u: f32[2, 4, 9]\n",
      "  a = full(; shape=[4, 3, 3], value=0.5)\n  b = full(; shape=[4, 2, 5], value=0.25)\n"
