@@ -7,7 +7,9 @@
 
 #include "core/base/float16.h"
 
+#include "ops/definition/by_role.h"
 #include "search/equivalence/cut.h"
+#include "search/equivalence/double_precision.h"
 #include "search/optimize.h"
 #include "search_fixture.h"
 
@@ -51,6 +53,17 @@ TEST(Equivalence, OneWrongElementAmongThousandsIsSeen) {
   const auto report = check(a, b);
   ASSERT_TRUE(report.ok());
   EXPECT_FALSE(report->equal);
+}
+
+/// A constant of f32 has no more digits in double precision; neither has what is filled with it.
+TEST(Equivalence, FillsHaveTheDigitsOfTheirType) {
+  const core::Graph twin = in_double_precision(
+      graph_of("graph g\n  x: f32[4]\n  c = full(; shape=[4], value=0.6155629)\n  y = mul(x, c)\n"
+               "  return y\n"));
+  const auto filled = [&](core::NodeId id) { return twin.node(id).inputs.empty(); };
+  const core::NodeId fill = *std::ranges::find_if(twin.order(), filled);
+  EXPECT_EQ(ops::fill_value(twin.node(fill)), double{0.6155629F});
+  EXPECT_NE(ops::fill_value(twin.node(fill)), 0.6155629);
 }
 
 TEST(Equivalence, InterfacesMustAgree) {
