@@ -44,7 +44,7 @@ Sizes long_sizes(const Graph& graph, TensorId id) {
   return sizes;
 }
 
-Alignment plain_view(const Graph& graph, TensorId id) {
+Alignment plain_alignment(const Graph& graph, TensorId id) {
   const Sizes shape = known_sizes(graph.tensor(id).type.shape);
   Alignment view{id, {}};
   for (std::size_t d = 0; d < shape.size(); ++d)
@@ -53,8 +53,8 @@ Alignment plain_view(const Graph& graph, TensorId id) {
 }
 
 /// Of what reshapes that add or remove dimensions of size 1, and transposes, have made it of.
-Alignment view_of(const Graph& graph, TensorId id) {
-  Alignment view = plain_view(graph, id);
+Alignment alignment_of(const Graph& graph, TensorId id) {
+  Alignment view = plain_alignment(graph, id);
   for (;;) {
     const NodeId producer = graph.tensor(view.base).producer;
     if (!producer.valid()) return view;
@@ -78,7 +78,7 @@ Alignment view_of(const Graph& graph, TensorId id) {
   }
 }
 
-/// What multiplies the factor by the rest of the product, or divides the rest by it.
+/// The rule for one factor of a product, or for the divisor of a quotient.
 class FactorWriter {
  public:
   /// `factor`: the operand, and a view of it, which is what other tensors are compared with.
@@ -174,8 +174,8 @@ class FactorWriter {
     for (const std::size_t k : {std::size_t{1}, std::size_t{0}}) {
       if (k == 0 && !divides_) break;
       const Alignment other = view_.base == product_.inputs[factor_]
-                                  ? plain_view(graph_, node.inputs[k])
-                                  : view_of(graph_, node.inputs[k]);
+                                  ? plain_alignment(graph_, node.inputs[k])
+                                  : alignment_of(graph_, node.inputs[k]);
       if (other.base == view_.base && other.axes == axes && has_axes(node.inputs[1 - k], axes))
         return 1 - k;
     }
@@ -358,8 +358,8 @@ std::vector<RewritePlan> find_factors(const Graph& graph) {
     if (graph.is_constant_expression(id)) continue;
     for (const std::size_t factor : factors_of(graph, node)) {
       const TensorId operand = node.inputs[factor];
-      std::vector<Alignment> views{plain_view(graph, operand)};
-      if (Alignment base = view_of(graph, operand); base.base != operand)
+      std::vector<Alignment> views{plain_alignment(graph, operand)};
+      if (Alignment base = alignment_of(graph, operand); base.base != operand)
         views.push_back(std::move(base));
       for (Alignment& view : views) {
         FactorWriter writer(graph, node, factor, std::move(view));
