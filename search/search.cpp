@@ -108,6 +108,7 @@ SearchResult Searcher::run(const Graph& original) {
   const double cpu_before = core::process_cpu_s();
   result_.cost_before = cost_.graph_cost(original);
   best_traced_us_ = result_.cost_before.total_us;
+  admission_.stop_proofs_when([this] { return stopped(); });
   stage_ = objective_.first_stage(original);
   Candidate start{original, result_.cost_before.total_us, {}, {}};
   for (std::optional<ObjectiveStage> next = stage_; next;) {
@@ -125,6 +126,7 @@ SearchResult Searcher::run(const Graph& original) {
   if (objective_.needs_memory()) settle_best();
   result_.stop_reason = stop_reason();
   crew_.rest();
+  admission_.stop_proofs_when({});
   certify();
   kinds_.hand_back();
   result_.cpu_s = core::process_cpu_s() - cpu_before;

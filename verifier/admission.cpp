@@ -158,7 +158,7 @@ std::string Admission::proof_of(const Rule& special, Entry& entry) const {
   if (known) return *known;
   // A solver of its own: what it was asked before must not change its answers.
   std::string reason = attempt_proof(special, *make_z3_solver(), options_.verify);
-  if (memory != nullptr) memory->put(special, reason);
+  if (memory != nullptr && reason != kProofStopped) memory->put(special, reason);
   return reason;
 }
 
@@ -256,7 +256,7 @@ std::vector<Admission::Refusal> Admission::refusals() const {
   const std::lock_guard lock(mutex_);
   std::vector<Refusal> refusals;
   for (const auto& [key, entry] : entries_) {
-    if (entry->reason.empty()) continue;
+    if (entry->reason.empty() || entry->reason == kProofStopped) continue;
     const Rule& rule = rules_[core::RuleId(key.rule)];
     rules::Bindings values(rule.source.symbols().size());
     for (std::size_t k = 0; k < key.values.size(); ++k)

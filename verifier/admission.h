@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rules/rule/rule.h"
@@ -94,6 +96,11 @@ class Admission {
   };
   /// Each rule and type once, in their order.
   std::vector<LabelRefusal> label_refusals() const;
+  /// From now on proofs end when it says so, and what is not proved then is not admitted, without
+  /// being a refusal. The function is for all threads; an empty one ends none. Not thread-safe.
+  void stop_proofs_when(std::function<bool()> stopped) {
+    options_.verify.stopped = std::move(stopped);
+  }
   /// How many proofs were tried, and what they took.
   std::size_t proofs_tried() const;
   double cpu_ms() const;

@@ -208,6 +208,7 @@ class Batch {
         families_(rules::families(rules)), family_of_(rules.size()),
         refuted_(std::make_unique<std::atomic<std::size_t>[]>(families_.size())),
         results_(rules.size()) {
+    options_.verify.stopped = [&stop] { return stop.stop_requested(); };
     for (std::size_t f = 0; f < families_.size(); ++f) {
       refuted_[f] = rules.size();
       for (const Rule& rule : families_[f]) family_of_[index_of(rule)] = f;
@@ -257,6 +258,7 @@ class Batch {
                                  std::min(kLeastEdgeTries, options_.edge_tries));
       RuleVerdict verdict =
           Examination(rules_[k], options_, second_look, *solver).run(sizes, tries);
+      if (stop_.stop_requested()) return;  // a verdict that may be half of one
       if (verdict.kind == VerdictKind::kRefuted) note_refuted(family, k, verdict);
       results_[k] = std::move(verdict);
     }
@@ -315,7 +317,7 @@ class Batch {
   }
 
   std::span<const Rule> rules_;
-  const BatchOptions& options_;
+  BatchOptions options_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
   std::vector<Family> families_;

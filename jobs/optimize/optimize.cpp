@@ -84,6 +84,7 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
                                                  request.rules.allow_range_changes,
                                              .memory = &kept};
   verifier::Admission baseline(baseline_rules, admission);
+  baseline.stop_proofs_when([&context] { return context.stop.stop_requested(); });
   const rules::RuleSet search_rules(job.rules.search);
   verifier::Admission rules(search_rules, admission);
   core::give_back_freed_memory();  // reading thousands of rules leaves much

@@ -142,6 +142,16 @@ TEST(Admission, AsksItsMemoryBeforeItProves) {
   EXPECT_EQ(strict.proofs_kept(), 0U);
 }
 
+TEST(Admission, ProofsThatWereStoppedSayNothingOfARule) {
+  const auto set = rule_set_of(with_proof(kIdentityOrNot));
+  Notebook notebook;
+  Admission admission(set, {.memory = &notebook});
+  admission.stop_proofs_when([] { return true; });
+  EXPECT_EQ(answers(admission), (std::vector<bool>{false, false}));
+  EXPECT_TRUE(admission.refusals().empty());
+  EXPECT_TRUE(notebook.lines.empty());
+}
+
 TEST(Admission, SaysWhyAnEditedRuleIsRefused) {
   std::string text = with_proof(kNegations);
   text.replace(text.find("relu"), 4, "tanh");

@@ -136,7 +136,8 @@ TEST(ProofLog, AWrongContradictionIsNotConfirmed) {
   ProofRecord record;
   record.impossible.insert(Witness::key(facts));
   Witness witness(record);
-  Oracle oracle({}, {}, *solver, witness);
+  const Budget budget(1);
+  Oracle oracle({}, {}, *solver, witness, budget);
   EXPECT_TRUE(oracle.confirm_all());
   EXPECT_FALSE(oracle.possible(facts));  // as the record says
   EXPECT_FALSE(oracle.confirm_all());

@@ -101,16 +101,35 @@ TEST_P(VerdictTest, IsAsExpected) {
 INSTANTIATE_TEST_SUITE_P(All, VerdictTest, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return std::string(each.param.name); });
 
-// The sums inside the convolution's softmax can be matched with each other in exponentially many
-// ways, none of which is a proof.
+/// The sums inside the convolution's softmax can be matched with each other in exponentially many
+/// ways, none of which is a proof.
+rules::Rule with_nested_sums() {
+  return rule_of("x: [n, c, h, w]  a: [c, c, 3, 3]",
+                 "t = conv(x, a; pads=[1, 1, 1, 1])\n    y = softmax(t; axis=2)",
+                 "y = softmax(x; axis=2)");
+}
+
 TEST(Verify, EndsOnNestedSumsThatDiffer) {
-  const rules::Rule rule = rule_of("x: [n, c, h, w]  a: [c, c, 3, 3]",
-                                   "t = conv(x, a; pads=[1, 1, 1, 1])\n    y = softmax(t; axis=2)",
-                                   "y = softmax(x; axis=2)");
+  const rules::Rule rule = with_nested_sums();
   const auto solver = make_z3_solver();
   const double start = core::process_cpu_s();
   EXPECT_NE(attempt_proof(rule, *solver, {}), "");
   EXPECT_LT(core::process_cpu_s() - start, 60);  // 1 s; more with sanitizers
+}
+
+TEST(Verify, EndsWhenItIsStopped) {
+  const rules::Rule rule = with_nested_sums();
+  const auto solver = make_z3_solver();
+  VerifyOptions options;
+  options.max_steps = 100'000'000;  // minutes
+  const double start = core::process_cpu_s();
+  options.stopped = [&] { return core::process_cpu_s() - start > 0.2; };
+  EXPECT_EQ(attempt_proof(rule, *solver, options), kProofStopped);
+  EXPECT_LT(core::process_cpu_s() - start, 20);
+  options.stopped = [] { return true; };
+  const Verdict verdict =
+      verify(rule_of("x: [n]", "a = neg(x)\n    y = neg(a)", "y = relu(x)"), *solver, options);
+  EXPECT_EQ(verdict.kind, VerdictKind::kUnknown) << verdict.reason;
 }
 
 /// tests/cli/belief_test.py proves all files.

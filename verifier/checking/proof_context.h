@@ -2,28 +2,11 @@
 // of steps. The context knows no law.
 #pragma once
 
-#include <cstdint>
-
 #include "verifier/forms/arena.h"
+#include "verifier/questions/budget.h"
 #include "verifier/questions/oracle.h"
 
 namespace soapstone::verifier {
-
-/// Steps a proof may take. Counted, not timed, so that a verdict does not depend on the machine.
-class Budget {
- public:
-  explicit Budget(std::uint64_t steps) : all_(steps), left_(steps) {}
-  std::uint64_t spent() const { return all_ - left_; }
-  /// Errors: throws OutOfBudget where no step is left.
-  void spend() {
-    if (left_ == 0) throw OutOfBudget{"too many steps"};
-    --left_;
-  }
-
- private:
-  std::uint64_t all_ = 0;
-  std::uint64_t left_ = 0;
-};
 
 struct ProofContext {
   Arena& arena;

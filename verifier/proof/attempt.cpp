@@ -310,6 +310,8 @@ std::string Attempt::run(Effort effort) {
     if (options_.certify && !oracle_.confirm_all()) return "the solver does not confirm the proof";
   } catch (const OutOfBudget& end) {
     return end.reason;
+  } catch (const ProofStopped&) {
+    return std::string(kProofStopped);
   }
   return {};
 }

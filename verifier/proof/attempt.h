@@ -22,14 +22,15 @@ class Attempt {
   Attempt(const rules::Rule& rule, Solver& solver, const VerifyOptions& options,
           Witness witness = {}, bool rounds = false)
       : rule_(rule), options_(options), sizes_(solve_sizes(rule)), witness_(std::move(witness)),
-        oracle_(sizes_.background, sizes_.sizes, solver, witness_), budget_(options.max_steps),
+        budget_(options.max_steps, options.stopped),
+        oracle_(sizes_.background, sizes_.sizes, solver, witness_, budget_),
         laws_({arena_, oracle_, budget_},
               [this] { return std::make_unique<Checker>(laws_.proof); }),
         source_(rule.source, sizes_, laws_, options.unknown_numbers, rounds),
         target_(rule.target, sizes_, laws_, options.unknown_numbers, rounds), solver_(solver) {}
 
   enum class Effort : std::uint8_t { kFirstWay, kAllWays };
-  /// Empty: proved. Otherwise why not.
+  /// Empty: proved. Otherwise why not; kProofStopped if VerifyOptions::stopped said so.
   std::string run(Effort effort = Effort::kAllWays);
   /// Leaves out what the proof of equality did without.
   void do_without_expansion() { may_expand_ = false; }
@@ -70,9 +71,9 @@ class Attempt {
   const VerifyOptions& options_;
   SizeSystem sizes_;
   Witness witness_;
+  Budget budget_;
   Oracle oracle_;
   Arena arena_;
-  Budget budget_;
   Laws laws_;
   GraphReader source_;
   GraphReader target_;

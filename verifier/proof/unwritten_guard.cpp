@@ -26,7 +26,8 @@ rules::Rule as_written(const rules::Rule& rule) {
 class Consequences {
  public:
   Consequences(const rules::Rule& rule, Solver& solver)
-      : sizes_(solve_sizes(rule)), oracle_(sizes_.background, sizes_.sizes, solver, witness_) {}
+      : sizes_(solve_sizes(rule)),
+        oracle_(sizes_.background, sizes_.sizes, solver, witness_, budget_) {}
 
   bool force(const SizeConstraint& equation) {
     return sizes_.contradiction.empty() &&
@@ -36,6 +37,7 @@ class Consequences {
  private:
   SizeSystem sizes_;
   Witness witness_;
+  Budget budget_{0};  ///< Of no use: nothing here is a step.
   Oracle oracle_;
 };
 

@@ -102,6 +102,8 @@ Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& opt
     verdict.kind = VerdictKind::kProved;
     if (options.keep_record) verdict.record = std::make_shared<ProofRecord>(attempt->record());
     verdict.floats = float_behavior(subject.rule, *attempt, solver, subject.options);
+  } else if (verdict.reason == kProofStopped) {
+    verdict.kind = VerdictKind::kUnknown;
   } else if ((verdict.refutation = refute(rule, options.refutation_sizes, options.seed)) ||
              (attempt->lacks_values() &&
               (verdict.refutation = refute_values(rule, options.refutation_sizes, options.seed)))) {

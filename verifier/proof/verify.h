@@ -1,9 +1,11 @@
 // The verdict on a rule: proved for all sizes, refuted by an example, or unknown with the reason.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "ops/language/comprehension.h"
 #include "rules/rule/rule.h"
@@ -14,6 +16,9 @@ namespace soapstone::verifier {
 
 enum class VerdictKind : std::uint8_t { kProved, kRefuted, kUnknown };
 std::string_view to_string(VerdictKind kind);
+
+/// Why a rule is unknown whose proof was stopped.
+inline constexpr std::string_view kProofStopped = "its proof was stopped";
 
 struct Verdict {
   VerdictKind kind = VerdictKind::kUnknown;
@@ -40,6 +45,9 @@ struct VerifyOptions {
   std::vector<ops::Rational> unknown_numbers = {};
   /// Look for sizes that must be equal for a refuted rule to hold.
   bool look_for_guard = true;
+  /// If set, is asked at every step: a proof may take minutes. What was proved until then stays so,
+  /// with a label that may be weaker than it would be. Thread-safe.
+  std::function<bool()> stopped = {};
 };
 
 /// Precondition: no parameters left (rules::specialize). `solver` is for one thread.

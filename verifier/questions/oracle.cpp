@@ -7,9 +7,10 @@
 
 namespace soapstone::verifier {
 
-Oracle::Oracle(FactSet background, std::vector<Symbol> sizes, Solver& solver, Witness& witness)
+Oracle::Oracle(FactSet background, std::vector<Symbol> sizes, Solver& solver, Witness& witness,
+               const Budget& budget)
     : background_(std::move(background)), sizes_(std::move(sizes)), solver_(solver),
-      witness_(witness) {
+      witness_(witness), budget_(budget) {
   std::sort(sizes_.begin(), sizes_.end());
 }
 
@@ -116,6 +117,7 @@ bool Oracle::possible(std::span<const Fact> facts) {
   }
   const auto [asked, is_new] = answers_.try_emplace(std::move(set), true);
   if (!is_new) return asked->second;
+  budget_.go_on();
   ++questions_;
   asked->second = !witness_.is_impossible(relevant(asked->first));
   if (!asked->second) impossible_.push_back(&asked->first);
@@ -186,6 +188,7 @@ bool Oracle::same_union(const FactSet& facts, std::span<const FactSet> a,
 
 bool Oracle::confirm_all() {
   const auto confirms = [&](const std::vector<Fact>& facts) {
+    budget_.go_on();
     return solver_.proves_impossible(facts);
   };
   return std::all_of(impossible_.begin(), impossible_.end(),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "verifier/integers/linear.h"
+#include "verifier/questions/budget.h"
 #include "verifier/questions/witness.h"
 
 namespace soapstone::verifier {
@@ -35,8 +36,10 @@ class Solver {
 
 class Oracle {
  public:
-  /// `sizes`: symbols known to be at least 1, by which facts may be multiplied.
-  Oracle(FactSet background, std::vector<Symbol> sizes, Solver& solver, Witness& witness);
+  /// `sizes`: symbols known to be at least 1, by which facts may be multiplied. Each new question
+  /// may end the proof (Budget::go_on), and is no step of it.
+  Oracle(FactSet background, std::vector<Symbol> sizes, Solver& solver, Witness& witness,
+         const Budget& budget);
 
   /// False only if certainly no integers satisfy background and facts.
   bool possible(std::span<const Fact> facts);
@@ -84,6 +87,7 @@ class Oracle {
   std::vector<Symbol> sizes_;
   Solver& solver_;
   Witness& witness_;
+  const Budget& budget_;
   std::unordered_map<FactSet, bool, HashOfFacts> answers_;  ///< Of possible().
   /// What elimination refuted, for confirm_all(): in answers_, and without the background.
   std::vector<const FactSet*> impossible_;
