@@ -24,12 +24,12 @@ std::vector<TensorType> infer_top_k(InferContext& c) {
   if (!axis || !largest ||
       !c.require(*largest == 0 || *largest == 1, "top_k.descending", "descending must be 0 or 1"))
     return {};
-  const auto count = require_int(c, "top_k", "leading");
-  if (!count || !c.require_at_least(*count, 1, "top_k.leading") ||
-      !c.require_at_least(c.shape(0)[*axis], *count, "top_k.leading"))
+  const Polynomial& count = c.attributes().get_size("leading");
+  if (!c.require_at_least(count, 1, "top_k.leading") ||
+      !c.require_at_least(c.shape(0)[*axis], count, "top_k.leading"))
     return {};
   Shape shape = c.shape(0);
-  shape[*axis] = *count;
+  shape[*axis] = count;
   return {{c.input(0).data_type, shape}, {DataType::kInt64, shape}};
 }
 
