@@ -1,9 +1,7 @@
 #include "rules/moves/uneven_joins.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
@@ -15,9 +13,8 @@
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
+#include "rules/moves/uneven_sizes.h"
 #include "rules/rule/independence.h"
-#include "rules/views/contraction_labels.h"
-#include "rules/views/side_text.h"
 
 namespace soapstone::rules {
 namespace {
@@ -37,37 +34,14 @@ constexpr std::size_t kMostLevels = 40;
 constexpr std::string_view kUnevenDescription =
     "What is done to each of several tensors is done to their join.";
 
-/// Which dimensions of a tensor are one in the join: how many stand in front of them, and how many
-/// they are.
-struct Form {
-  std::size_t before = 0, count = 1;
-  auto operator<=>(const Form&) const = default;
-};
-
-/// A form, and by tensor the names of those dimensions in a rule: whatever sizes they have.
-struct Places {
-  Form form;
-  std::vector<Names> sizes;
-
-  std::string length(std::size_t k) const { return product_of(sizes[k]); }
-  static std::string product_of(Names factors) {
-    std::erase(factors, "1");
-    return factors.empty() ? "1" : fmt::format("{}", fmt::join(factors, "*"));
-  }
-};
-
-std::int64_t product(std::span<const std::int64_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies());
-}
-
 /// The plan of one join.
-class Lifter {
+class Lifter : UnevenSizes {
  public:
   Lifter(const Graph& graph, const Independence& independence)
-      : graph_(graph), independence_(independence) {}
+      : UnevenSizes(graph), graph_(graph), independence_(independence) {}
 
   std::optional<RewritePlan> plan(const Node& join) {
-    const Form form{ops::axis_by_role(join), 1};
+    const JoinForm form{ops::axis_by_role(join), 1};
     if (!lift(join.inputs, form) || !has_functions_) return std::nullopt;
     Text text(*this);
     const auto operand = text.operand(join.inputs, places_of(join.inputs, form));
@@ -97,18 +71,18 @@ class Lifter {
     }
     /// What stands in the places of the tensors, as pieces of their join.
     Names pieces_of(SideText& side, const std::string& whole, const Tuple& tuple,
-                    const Places& places) const {
+                    const JoinPlaces& places) const {
       Names lengths;
       for (std::size_t k = 0; k < tuple.size(); ++k) lengths.push_back(places.length(k));
       Names pieces = side.split(whole, places.form.before, lengths);
       for (std::size_t k = 0; k < tuple.size(); ++k)
-        pieces[k] = side.reshaped(pieces[k], lifter_.collapsed_names(tuple, k, places),
+        pieces[k] = side.reshaped(pieces[k], lifter_.collapsed_names(tuple[k], k, places),
                                   lifter_.names(tuple[k], k, places));
       return pieces;
     }
 
     /// Tensors that have the dimensions of the join.
-    Operand operand(const Tuple& tuple, const Places& places) {
+    Operand operand(const Tuple& tuple, const JoinPlaces& places) {
       if (lifter_.is_lifted(tuple, places.form)) {
         const auto [known, is_new] = wholes_.try_emplace(tuple, fmt::format("w{}", wholes_.size()));
         if (is_new) declare(known->second, tuple[0], lifter_.whole_names(tuple, places));
@@ -119,7 +93,7 @@ class Lifter {
         const Names own = lifter_.names(tuple[k], k, places);
         leaves.push_back(leaf(tuple[k], own));
         flat.push_back(
-            target.reshaped(leaves.back(), own, lifter_.collapsed_names(tuple, k, places)));
+            target.reshaped(leaves.back(), own, lifter_.collapsed_names(tuple[k], k, places)));
       }
       return {leaves, target.joined(flat, places.form.before)};
     }
@@ -137,70 +111,14 @@ class Lifter {
     std::map<Tuple, std::string> wholes_;
   };
 
-  Sizes sizes_of(TensorId id) const { return known_sizes(graph_.tensor(id).type.shape); }
-  std::int64_t length(TensorId id, const Form& form) const {
-    const Sizes sizes = sizes_of(id);
-    return product(std::span(sizes).subspan(form.before, form.count));
-  }
-  /// The sizes of the tensor with those dimensions as one.
-  Sizes collapsed(TensorId id, const Form& form) const {
-    Sizes sizes = sizes_of(id);
-    const std::int64_t one = length(id, form);
-    const auto at = sizes.begin() + static_cast<std::ptrdiff_t>(form.before);
-    sizes.erase(at, at + static_cast<std::ptrdiff_t>(form.count));
-    sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(form.before), one);
-    return sizes;
-  }
-
-  Places places_of(const Tuple& tuple, const Form& form) const {
-    Places places{form, {}};
-    for (std::size_t k = 0; k < tuple.size(); ++k) {
-      Names& own = places.sizes.emplace_back();
-      for (std::size_t d = 0; d < form.count; ++d) {
-        const bool is_one = sizes_of(tuple[k])[form.before + d] == 1;
-        own.push_back(is_one ? "1" : fmt::format("g{}_{}", k, d));
-      }
-    }
-    return places;
-  }
-  /// Of the tensor's sizes, which has that number among those that are joined.
-  Names names(TensorId id, std::size_t k, const Places& places) const {
-    Names names = names_of(sizes_of(id));
-    std::ranges::copy(places.sizes[k],
-                      names.begin() + static_cast<std::ptrdiff_t>(places.form.before));
-    return names;
-  }
-  Names collapsed_names(const Tuple& tuple, std::size_t k, const Places& places) const {
-    Names names = names_of(collapsed(tuple[k], places.form));
-    names[places.form.before] = places.length(k);
-    return names;
-  }
-  Names whole_names(const Tuple& tuple, const Places& places) const {
-    Names lengths, names = collapsed_names(tuple, 0, places);
-    for (std::size_t k = 0; k < tuple.size(); ++k) lengths.push_back(places.length(k));
-    names[places.form.before] = fmt::format("{}", fmt::join(lengths, " + "));
-    return names;
-  }
-  /// Whether they are of one type but for those dimensions.
-  bool are_alike(const Tuple& tuple, const Form& form) const {
-    const auto rest = [&](TensorId id) {
-      Sizes sizes = collapsed(id, form);
-      sizes[form.before] = 0;
-      return std::pair(graph_.tensor(id).type.data_type, sizes);
-    };
-    return std::ranges::all_of(tuple, [&](TensorId id) {
-      return sizes_of(id).size() >= form.before + form.count && rest(id) == rest(tuple[0]);
-    });
-  }
-
   const Node& producer(TensorId id) const { return graph_.node(graph_.tensor(id).producer); }
-  bool is_lifted(const Tuple& tuple, const Form& form) const {
+  bool is_lifted(const Tuple& tuple, const JoinForm& form) const {
     const auto known = lifted_.find({tuple, form});
     return known != lifted_.end() && known->second;
   }
 
   /// True: the tensors are pieces of one, once the steps so far are taken.
-  bool lift(const Tuple& tuple, const Form& form) {
+  bool lift(const Tuple& tuple, const JoinForm& form) {
     const auto [known, is_new] = lifted_.emplace(std::pair(tuple, form), false);
     if (!is_new) return known->second;
     const bool is_lifted = are_siblings(tuple) && are_alike(tuple, form) &&
@@ -229,7 +147,7 @@ class Lifter {
     return independence_.holds(nodes);
   }
 
-  bool lift_siblings(const Tuple& tuple, const Form& form) {
+  bool lift_siblings(const Tuple& tuple, const JoinForm& form) {
     const Node& node = producer(tuple[0]);
     switch (node.op->movement) {
     case Movement::kReshape:
@@ -264,7 +182,7 @@ class Lifter {
                       .description = kUnevenDescription});
   }
   /// The step from `from`, what each node computes, to pieces of `whole`, by result of the nodes.
-  void add_level(Text& text, const Tuple& tuple, const Places& places,
+  void add_level(Text& text, const Tuple& tuple, const JoinPlaces& places,
                  const std::vector<Names>& from, const Names& whole) {
     const Node& first = producer(tuple[0]);
     std::vector<Names> pieces;  // by result
@@ -288,7 +206,7 @@ class Lifter {
 
   /// The operand's dimensions in front of, and behind, those of the join hold as many elements as
   /// those of the result.
-  std::optional<Form> form_before(TensorId from, TensorId to, const Form& form) const {
+  std::optional<JoinForm> form_before(TensorId from, TensorId to, const JoinForm& form) const {
     const Sizes sizes = sizes_of(from), result = sizes_of(to);
     const auto fits = [&](std::span<const std::int64_t> own, std::span<const std::int64_t> its) {
       return product(own) == product(its);
@@ -299,20 +217,20 @@ class Lifter {
       for (std::size_t end = before + 1; end <= sizes.size(); ++end) {
         const auto behind = of_result.subspan(form.before + form.count);
         if (!fits(all.subspan(end), behind)) continue;
-        return Form{before, end - before};
+        return JoinForm{before, end - before};
       }
     }
     return std::nullopt;
   }
 
-  bool lift_reshapes(const Tuple& tuple, const Form& form) {
+  bool lift_reshapes(const Tuple& tuple, const JoinForm& form) {
     const Tuple from = operands(tuple, 0);
     const auto own = form_before(from[0], tuple[0], form);
     if (!own || !are_alike(from, *own)) return false;
     for (std::size_t k = 0; k < tuple.size(); ++k)
       if (length(from[k], *own) != length(tuple[k], form)) return false;
     if (!lift(from, *own)) return false;
-    Places before = places_of(from, *own), after = places_of(tuple, form);
+    JoinPlaces before = places_of(from, *own), after = places_of(tuple, form);
     for (std::size_t k = 0; k < tuple.size(); ++k) {
       if (form.count == 1)
         after.sizes[k] = {before.length(k)};
@@ -337,14 +255,14 @@ class Lifter {
   }
 
   /// The axis of the whole. None: it is one of the join.
-  static std::optional<std::size_t> axis_of_whole(std::size_t axis, const Form& form) {
+  static std::optional<std::size_t> axis_of_whole(std::size_t axis, const JoinForm& form) {
     if (axis < form.before) return axis;
     if (axis < form.before + form.count) return std::nullopt;
     return axis - form.count + 1;
   }
   /// The call of a split, cut or join of the whole.
   std::optional<std::string> call_of_whole(const Node& node, const Names& operands,
-                                           const Form& form) const {
+                                           const JoinForm& form) const {
     std::string attributes;
     for (const auto& [name, value] : node.attributes.values()) {
       std::string text = core::to_string(value, graph_.symbols());
@@ -369,7 +287,7 @@ class Lifter {
   }
 
   /// Splits, cuts and joins along other dimensions.
-  bool lift_along(const Tuple& tuple, const Form& form) {
+  bool lift_along(const Tuple& tuple, const JoinForm& form) {
     const Node& node = producer(tuple[0]);
     if (!have_equal_attributes(tuple) || !call_of_whole(node, Names(node.inputs.size(), "x"), form))
       return false;
@@ -381,7 +299,7 @@ class Lifter {
     }
     if (!has_lifted) return false;
     Text text(*this);
-    const Places places = places_of(tuple, form);
+    const JoinPlaces places = places_of(tuple, form);
     std::vector<Operand> all;
     Names wholes;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
@@ -401,7 +319,7 @@ class Lifter {
   }
 
   /// One tensor for all, which is the same in each place of the join.
-  bool is_shared(const Tuple& own, std::size_t rank, const Form& form) const {
+  bool is_shared(const Tuple& own, std::size_t rank, const JoinForm& form) const {
     if (std::ranges::count(own, own[0]) != std::ssize(own)) return false;
     const Sizes sizes = sizes_of(own[0]);
     const std::size_t missing = rank - sizes.size();
@@ -410,7 +328,7 @@ class Lifter {
     return true;
   }
   /// Its dimensions of the join, which are 1 or missing, as one.
-  std::string shared_whole(Text& text, TensorId id, std::size_t rank, const Form& form) const {
+  std::string shared_whole(Text& text, TensorId id, std::size_t rank, const JoinForm& form) const {
     const Sizes sizes = sizes_of(id);
     const std::string name = text.leaf(id, names_of(sizes));
     const std::size_t behind = rank - form.before - form.count;
@@ -424,7 +342,7 @@ class Lifter {
 
   /// Constants with a value for each place of the join, or for all of a part of it.
   std::optional<Operand> constants(Text& text, const Tuple& own, const Tuple& tuple,
-                                   const Places& places) const {
+                                   const JoinPlaces& places) const {
     const auto [before, count] = places.form;
     Operand operand;
     Names parts;
@@ -456,7 +374,7 @@ class Lifter {
     return operand;
   }
 
-  bool lift_elementwise(const Tuple& tuple, const Form& form) {
+  bool lift_elementwise(const Tuple& tuple, const JoinForm& form) {
     const Node& node = producer(tuple[0]);
     if (!have_equal_attributes(tuple) || node.outputs.size() != 1) return false;
     const std::size_t rank = sizes_of(tuple[0]).size();
@@ -472,7 +390,7 @@ class Lifter {
       lift(own[k], form);
     }
     Text text(*this);
-    const Places places = places_of(tuple, form);
+    const JoinPlaces places = places_of(tuple, form);
     std::vector<Operand> all;
     Names wholes;
     for (const Tuple& one : own) {
@@ -502,7 +420,7 @@ class Lifter {
   const Graph& graph_;
   const Independence& independence_;
   std::vector<PlanStep> steps_;
-  std::map<std::pair<Tuple, Form>, bool> lifted_;
+  std::map<std::pair<Tuple, JoinForm>, bool> lifted_;
   bool has_functions_ = false;  ///< Besides what merely moves.
 };
 

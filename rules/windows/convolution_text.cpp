@@ -58,12 +58,7 @@ class SumText {
     for (std::size_t k = 0; k < sum_.convolutions.size(); ++k) add_convolution(k);
     for (std::size_t k = 0; k < sum_.others.size(); ++k)
       if (!add_other(k)) return std::nullopt;
-    for (std::size_t k = 0; k < sum_.additions.size(); ++k) {
-      const auto& [a, b, result] = sum_.additions[k];
-      const bool is_last = k + 1 == sum_.additions.size();
-      names_[result] = is_last ? "y" : numbered("t", k);
-      source_ += fmt::format("    {} = add({}, {})\n", names_[result], names_.at(a), names_.at(b));
-    }
+    source_ += additions(sum_, names_);
     return window_rule("sum", head_, source_, target());
   }
 
@@ -159,6 +154,16 @@ std::string reshaped(const std::string& result, const std::string& x, const std:
 
 std::string transposed(const std::string& result, const std::string& x, const Dims& order) {
   return fmt::format("    {} = transpose({}; perm=[{}])\n", result, x, list(order));
+}
+
+std::string additions(const Sum& sum, std::map<TensorId, std::string>& names) {
+  std::string lines;
+  for (std::size_t k = 0; k < sum.additions.size(); ++k) {
+    const auto& [a, b, result] = sum.additions[k];
+    names[result] = k + 1 == sum.additions.size() ? "y" : numbered("t", k);
+    lines += fmt::format("    {} = add({}, {})\n", names[result], names.at(a), names.at(b));
+  }
+  return lines;
 }
 
 std::string window_rule(const char* what, const std::string& head, const std::string& source,

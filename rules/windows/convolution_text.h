@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,6 +59,9 @@ std::string concatenated(const std::string& result, const std::vector<std::strin
 /// The lines of the sum of all, under that name; `part` begins the names of partial sums.
 std::string summed(const std::vector<std::string>& terms, const std::string& name,
                    const char* part);
+/// The lines that add terms as the sum does. `names`: of all that it adds; those of its results are
+/// added, the last one is `y`.
+std::string additions(const Sum& sum, std::map<core::TensorId, std::string>& names);
 /// The rule `window_of_…` of these lines.
 std::string window_rule(const char* what, const std::string& head, const std::string& source,
                         const std::string& target);

@@ -33,11 +33,7 @@ class PairText {
         head_ += fmt::format("  {}: {}", known->second, tensor(sum_.convolutions[0].results, ends));
       terms.push_back(known->second);
     }
-    for (std::size_t k = 0; k < sum_.additions.size(); ++k) {
-      const auto& [a, b, result] = sum_.additions[k];
-      names_[result] = k + 1 == sum_.additions.size() ? "y" : numbered("t", k);
-      source_ += fmt::format("    {} = add({}, {})\n", names_[result], names_.at(a), names_.at(b));
-    }
+    source_ += additions(sum_, names_);
     side_by_side("w", list_with(first_[0]));
     if (has_bias_) side_by_side("b", "");
     target_ +=
@@ -97,17 +93,15 @@ class PairText {
 
   /// The weights of all first convolutions as `ws`: the results of a group side by side.
   void side_by_side(const std::string& w, const std::string& sizes) {
+    const std::int64_t groups = first_[0].group;
     Names parts;
-    std::int64_t all = 0;
     for (std::size_t k = 0; k < first_.size(); ++k) {
-      const std::int64_t own = first_[k].results / first_[k].group;
       parts.push_back(fmt::format("{}g{}", w, k));
-      target_ += reshaped(parts.back(), fmt::format("{}{}", w, k),
-                          fmt::format("{}, {}{}", first_[k].group, own, sizes));
-      all += own;
+      target_ +=
+          reshaped(parts.back(), numbered(w.c_str(), k), fmt::format("{}, 1{}", groups, sizes));
     }
     target_ += concatenated(w + "s_", parts, 1);
-    target_ += reshaped(w + "s", w + "s_", fmt::format("{}{}", first_[0].group * all, sizes));
+    target_ += reshaped(w + "s", w + "s_", fmt::format("{}{}", groups * std::ssize(first_), sizes));
   }
 
   const std::vector<Convolution>& first_;
