@@ -35,7 +35,18 @@ bool is_inner(const Graph& graph, TensorId id) {
   return graph.consumers(id).size() == 1 && !graph.is_output(id);
 }
 
-/// `outer` has no border and one group, or as many as `inner` with one channel each.
+/// Whether the window stays inside the image along a dimension.
+bool is_inside(const Convolution& conv, std::size_t d) {
+  return conv.window.low[d] == 0 && conv.end[d] + conv.window.high[d] == 0;
+}
+/// Whether each place of the result is of one place of the image along a dimension: the same one.
+bool passes(const Convolution& conv, std::size_t d) {
+  return conv.strides[d] == 1 && conv.window.low[d] == 0 && conv.window.high[d] == 0 &&
+         conv.end[d] == 0;
+}
+
+/// `outer` has one group, or as many as `inner` with one channel each. Where it has a border,
+/// `inner` passes places on and has no bias, so what it makes of zeros is zero.
 std::string text_of_both(const Graph& graph, const Convolution& inner, const Convolution& outer,
                          const Node& first, const Node& second) {
   const bool is_depthwise = outer.group > 1;
@@ -46,13 +57,13 @@ std::string text_of_both(const Graph& graph, const Convolution& inner, const Con
   for (std::size_t d = 0; d < inner.strides.size(); ++d) {
     // Where the inner window has one place, its step says nothing.
     const std::int64_t step = inner.window.size(d) > 1 ? inner.window.step[d] : 1;
-    const std::int64_t wide = inner.strides[d] * outer.window.step[d] * (outer.window.size(d) - 1);
     strides.push_back(inner.strides[d] * outer.window.step[d]);
     dilations.push_back(step);
     both.strides[d] = inner.strides[d] * outer.strides[d];
     both.window.step[d] = 1;
-    both.window.high[d] = inner.window.high[d] + wide;
-    both.end[d] = inner.end[d] - wide;
+    both.window.low[d] += inner.strides[d] * outer.window.low[d];
+    both.window.high[d] += inner.strides[d] * outer.window.high[d];
+    both.end[d] += inner.strides[d] * outer.end[d];
   }
   std::string head = declared(graph, "x", first.inputs[0]) + declared(graph, "v", first.inputs[1]) +
                      declared(graph, "w", second.inputs[1]);
@@ -109,13 +120,12 @@ std::optional<RewritePlan> plan_composed(const Graph& graph, NodeId id) {
   if (outer->group > 1 && !are_depthwise) return std::nullopt;
   std::int64_t elements = 1;
   for (std::size_t d = 0; d < outer->strides.size(); ++d) {
-    if (outer->window.low[d] != 0 || outer->end[d] + outer->window.high[d] != 0)
+    if (!is_inside(*outer, d) && (inner->has_bias || !passes(*inner, d))) return std::nullopt;
+    const std::int64_t its = outer->window.high[d] - outer->window.low[d],
+                       own = inner->window.high[d] - inner->window.low[d];
+    if (inner->strides[d] > kMostElements || its > kMostElements || own > kMostElements)
       return std::nullopt;
-    if (inner->strides[d] > kMostElements || outer->window.high[d] > kMostElements ||
-        inner->window.high[d] - inner->window.low[d] > kMostElements)
-      return std::nullopt;
-    elements *= inner->strides[d] * outer->window.high[d] + inner->window.high[d] -
-                inner->window.low[d] + 1;
+    elements *= inner->strides[d] * its + own + 1;
     if (elements > kMostElements) return std::nullopt;
   }
   return RewritePlan{

@@ -9,9 +9,11 @@
 
 namespace soapstone::rules {
 
-/// A plan for each convolution without a border that reads only a convolution: the window of both
-/// has the products of their kernels. And one for each convolution of an image whose channels are
-/// the places of blocks: its stride is that of the blocks. Complexity: linear in the graph.
+/// A plan for each convolution that reads only a convolution: the window of both has the products
+/// of their kernels. It has a border only along dimensions in which the other one passes places on,
+/// such as columns behind rows, and no bias lies between. And one for each convolution of an image
+/// whose channels are the places of blocks: its stride is that of the blocks. Complexity: linear in
+/// the graph.
 std::vector<RewritePlan> find_composed_windows(const core::Graph& graph);
 
 }  // namespace soapstone::rules

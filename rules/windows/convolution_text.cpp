@@ -258,6 +258,29 @@ std::string with_window(const Convolution& conv, const Window& window) {
           convolved(larger, "y", "x", "v", b));
 }
 
+std::string in_groups(const Convolution& conv, std::int64_t group) {
+  const std::string b = conv.has_bias ? "b" : "";
+  const std::int64_t joint = conv.group / group;
+  Convolution fewer = conv;
+  fewer.group = group;
+  fewer.operands *= joint;
+  std::int64_t elements = conv.operands;
+  Dims shape{conv.results, fewer.operands};
+  for (std::size_t d = 0; d < conv.strides.size(); ++d) {
+    shape.push_back(conv.window.size(d));
+    elements *= shape.back();
+  }
+  std::string target = fmt::format("    one = eye(; shape=[{0}, {0}])\n", joint);
+  target += reshaped("own", "one", list({1, joint, 1, joint, 1}));
+  target += reshaped("ws", "w", list({group, joint, conv.results / conv.group, 1, elements}));
+  target += "    wo = mul(ws, own)\n" + reshaped("v", "wo", list(shape));
+  return window_rule("groups",
+                     image(conv, "x", "c") + kernel(conv, "w", "o", "c") +
+                         (conv.has_bias ? bias(conv, b, "o") : ""),
+                     convolved(conv, "y", "x", "w", b),
+                     target + convolved(fewer, "y", "x", "v", b));
+}
+
 std::string joined_convolutions(const std::vector<Convolution>& all, const std::string& behind) {
   const bool has_bias = std::ranges::any_of(all, &Convolution::has_bias);
   std::string head = image(all[0], "x", "c"), source, target;

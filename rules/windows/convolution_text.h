@@ -73,6 +73,8 @@ std::string call_around(const core::Graph& graph, const core::Node& node);
 
 /// Preconditions of all: `window` holds the convolution's; several have one window.
 std::string with_window(const Convolution& conv, const Window& window);
+/// `group` divides the convolution's: filters are zero between the groups that become one.
+std::string in_groups(const Convolution& conv, std::int64_t group);
 /// `behind`: what is done to each result, `relu({})`, or nothing.
 std::string joined_convolutions(const std::vector<Convolution>& all, const std::string& behind);
 /// None: the sizes of what is added are no polynomials in those of the images.

@@ -94,6 +94,20 @@ class WindowPlanner {
     return true;
   }
 
+  /// Gives all as many groups as one has that has the fewest. False: its groups do not divide those
+  /// of the others.
+  static bool join_groups(std::vector<Convolution>& all, RewritePlan& plan) {
+    const std::int64_t least = std::ranges::min(all, {}, &Convolution::group).group;
+    for (Convolution& conv : all) {
+      if (conv.group == least) continue;
+      if (conv.group % least != 0) return false;
+      add_step(plan, {conv.result}, in_groups(conv, least), FloatBehavior::kReassociates);
+      conv.operands *= conv.group / least;
+      conv.group = least;
+    }
+    return true;
+  }
+
   /// Those of one image become one, whose result is taken apart.
   void plan_image(TensorId image) {
     std::map<std::pair<Dims, std::string>, std::vector<Convolution>> alike;
@@ -179,11 +193,11 @@ class WindowPlanner {
     collect(last, sum);
     const auto& all = sum.convolutions;
     if (all.size() < 2 || all.size() > kMostConvolutions) return;
-    const auto fits = [&](const Convolution& conv) {
-      return conv.strides == all[0].strides && conv.group == all[0].group;
-    };
+    const auto fits = [&](const Convolution& conv) { return conv.strides == all[0].strides; };
     RewritePlan plan;
-    if (!std::ranges::all_of(all, fits) || !align(sum.convolutions, plan)) return;
+    if (!std::ranges::all_of(all, fits) || !join_groups(sum.convolutions, plan) ||
+        !align(sum.convolutions, plan))
+      return;
     const bool has_one_image = std::ranges::all_of(
         all, [&](const Convolution& conv) { return conv.image == all[0].image; });
     if (all[0].group > 1 && !has_one_image) return plan_pairs(result, sum, std::move(plan));
@@ -233,11 +247,11 @@ class WindowPlanner {
 }  // namespace
 
 std::vector<RewritePlan> find_windows(const Graph& graph) {
-  auto plans = WindowPlanner(graph).run();
+  auto plans = find_composed_windows(graph);  // first: what is one may be summed
+  std::ranges::move(WindowPlanner(graph).run(), std::back_inserter(plans));
   std::ranges::move(find_greatest_windows(graph), std::back_inserter(plans));
   std::ranges::move(find_shifted_sums(graph), std::back_inserter(plans));
   std::ranges::move(find_shifted_joins(graph), std::back_inserter(plans));
-  std::ranges::move(find_composed_windows(graph), std::back_inserter(plans));
   return plans;
 }
 
