@@ -12,6 +12,7 @@
 #include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
+#include "ops/definition/by_role.h"
 #include "rules/batching/towers.h"
 #include "rules/blocks/blocks.h"
 #include "rules/contractions/contractions.h"
@@ -214,7 +215,14 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
 
 rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules& loaded) {
   rules::OperatorNames operators = rules::operators_of_plans();
-  for (const core::NodeId id : graph.order()) operators.insert(graph.node(id).op->name);
+  bool has_volumes = false;
+  for (const core::NodeId id : graph.order()) {
+    const core::Node& node = graph.node(id);
+    operators.insert(node.op->name);
+    has_volumes =
+        has_volumes || (node.op->find_role(core::AttributeRole::kStride) != nullptr &&
+                        ops::sizes_by_role(node, core::AttributeRole::kStride).size() == 3);
+  }
   for (const rules::RewritePlan& plan : rules::find_named_functions(graph))
     for (const rules::PlanStep& step : plan.steps)
       for (const std::string& text : step.texts)
@@ -226,7 +234,7 @@ rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules&
   for (const auto* list : {&loaded.written_baseline, &loaded.written_search})
     for (const WrittenRule& rule : *list) words.push_back(rules::called_words(rule.text));
   return {rules::sibling_numbers(graph),
-          rules::reachable_operators(std::move(operators), std::move(words))};
+          rules::reachable_operators(std::move(operators), std::move(words)), has_volumes};
 }
 
 rules::InstanceChoice all_instances() { return {rules::usual_siblings()}; }

@@ -125,6 +125,8 @@ struct InstanceChoice {
   std::set<int> numbers;  ///< Of siblings.
   /// What graphs may have: an instance whose source needs another operator is left out. None: any.
   std::optional<OperatorNames> operators = {};
+  /// False: an instance whose windows slide over three dimensions is left out, too.
+  bool has_volumes = true;
 };
 /// The instances of each rule, one rule after another. Those of families for other than the usual
 /// numbers of siblings are proved on demand. Errors: those of parse_rules().

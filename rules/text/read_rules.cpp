@@ -115,11 +115,26 @@ Result<std::vector<Rule>> members_of(const WrittenRule& family, const std::set<i
   return members;
 }
 
+/// Whether a window of the instance slides over three dimensions: `strides=[s{1..3}]`, or these
+/// written out.
+bool slides_over_volumes(std::string_view text) {
+  constexpr std::string_view kStrides = "strides=[";
+  for (std::size_t at = text.find(kStrides); at != std::string_view::npos;
+       at = text.find(kStrides, at + 1)) {
+    const std::string_view list = text.substr(at, text.find(']', at) - at);
+    if (std::ranges::count(list, ',') == 2 || list.find("{1..3}") != std::string_view::npos ||
+        list.find("{3 times ") != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
 Result<std::vector<Rule>> instances_of(const WrittenRule& rule, const InstanceChoice& choice) {
   ExpansionChoice expansion;
-  if (choice.operators) {
+  if (choice.operators || !choice.has_volumes) {
     expansion.is_wanted = [&](std::string_view text) {
-      return may_match(called_words(text), *choice.operators);
+      return (!choice.operators || may_match(called_words(text), *choice.operators)) &&
+             (choice.has_volumes || !slides_over_volumes(text));
     };
     if (!expansion.is_wanted(rule.text)) return std::vector<Rule>();
   }

@@ -12,7 +12,6 @@
 
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/registry.h"
-#include "rules/windows/composed.h"
 #include "rules/windows/convolution_text.h"
 #include "rules/windows/greatest.h"
 #include "rules/windows/pairs.h"
@@ -247,8 +246,7 @@ class WindowPlanner {
 }  // namespace
 
 std::vector<RewritePlan> find_windows(const Graph& graph) {
-  auto plans = find_composed_windows(graph);  // first: what is one may be summed
-  std::ranges::move(WindowPlanner(graph).run(), std::back_inserter(plans));
+  auto plans = WindowPlanner(graph).run();
   std::ranges::move(find_greatest_windows(graph), std::back_inserter(plans));
   std::ranges::move(find_shifted_sums(graph), std::back_inserter(plans));
   std::ranges::move(find_shifted_joins(graph), std::back_inserter(plans));

@@ -92,6 +92,16 @@ constexpr Windows kWindows[] = {
      "  v = full(; shape=[4, 1, 3], value=0.5)\n  w = full(; shape=[3, 4, 2], value=0.25)\n"
      "  t = conv(x, v; strides=[1], pads=[0, 0], dilations=[1], group=4)\n"
      "  y = conv(t, w; strides=[1], pads=[0, 0], dilations=[1])\n"},
+    {"columns_behind_rows", find_composed_windows, "  x: f32[2, 3, 7, 9]\n",
+     "  v = full(; shape=[4, 3, 1, 3], value=0.5)\n  w = full(; shape=[2, 4, 3, 1], value=0.25)\n"
+     "  b = full(; shape=[2], value=0.5)\n"
+     "  t = conv(x, v; strides=[1, 2], pads=[0, 1, 0, 0], dilations=[1, 2])\n"
+     "  y = conv(t, w, b; strides=[2, 1], pads=[2, 0, 1, 0], dilations=[2, 1])\n"},
+    {"a_volume_behind_points", find_composed_windows, "  x: f32[1, 2, 4, 3, 5]\n",
+     "  v = full(; shape=[3, 2, 1, 1, 1], value=0.5)\n"
+     "  w = full(; shape=[2, 3, 3, 1, 3], value=0.25)\n"
+     "  t = conv(x, v; strides=[1, 1, 1], pads=[0, 0, 0, 0, 0, 0], dilations=[1, 1, 1])\n"
+     "  y = conv(t, w; strides=[1, 1, 2], pads=[1, 0, 1, 1, 0, 0], dilations=[1, 1, 1])\n"},
     {"blocks_behind_channels", find_composed_windows, "  x: f32[1, 3, 6, 8]\n",
      "  w = full(; shape=[2, 12, 3, 3], value=0.5)\n  b = full(; shape=[2], value=0.25)\n"
      "  r = reshape(x; shape=[1, 3, 3, 2, 4, 2])\n  t = transpose(r; perm=[0, 1, 3, 5, 2, 4])\n"
@@ -165,6 +175,11 @@ constexpr Windows kOthers[] = {
     {"a_border_between_convolutions", find_composed_windows, "  x: f32[2, 3, 15]\n",
      "  v = full(; shape=[4, 3, 3], value=0.5)\n  w = full(; shape=[2, 4, 3], value=0.25)\n"
      "  t = conv(x, v; strides=[1], pads=[0, 0], dilations=[1])\n"
+     "  y = conv(t, w; strides=[1], pads=[1, 1], dilations=[1])\n"},
+    {"a_bias_in_front_of_a_border", find_composed_windows, "  x: f32[2, 3, 15]\n",
+     "  v = full(; shape=[4, 3, 1], value=0.5)\n  w = full(; shape=[2, 4, 3], value=0.25)\n"
+     "  a = full(; shape=[4], value=0.5)\n"
+     "  t = conv(x, v, a; strides=[1], pads=[0, 0], dilations=[1])\n"
      "  y = conv(t, w; strides=[1], pads=[1, 1], dilations=[1])\n"},
     {"blocks_far_apart", find_composed_windows, "  x: f32[1, 3, 12, 8]\n",
      "  w = full(; shape=[2, 12, 2, 2], value=0.5)\n"

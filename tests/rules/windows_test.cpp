@@ -79,6 +79,14 @@ constexpr Convolutions kConvolutions[] = {
      "  q = conv(z, b, c; strides=[1], dilations=[1], pads=[2, 2])\n"
      "  r = add(p, u)\n  s = add(q, u)\n  y = add(r, s)\n",
      "conv sum"},
+    {"groups_beside_none", "  x: f32[1, 4, 9]\n  z: f32[1, 4, 9]\n",
+     "  a = full(; shape=[4, 4, 3], value=0.5)\n  b = full(; shape=[4, 1, 3], value=0.25)\n"
+     "  c = full(; shape=[4], value=0.5)\n  d = full(; shape=[4, 2, 1], value=0.25)\n"
+     "  p = conv(x, a; strides=[1], dilations=[1], pads=[1, 1])\n"
+     "  q = conv(x, b, c; strides=[1], dilations=[2], pads=[2, 2], group=4)\n"
+     "  r = conv(z, d; strides=[1], dilations=[1], pads=[0, 0], group=2)\n"
+     "  t = add(p, q)\n  y = add(t, r)\n",
+     "groups groups conv conv conv sum"},
     {"points", "  x: f32[1, 3, 6, 6]\n",
      "  a = full(; shape=[3, 3, 1, 1], value=0.5)\n  b = full(; shape=[3, 3, 3, 3], value=0.25)\n"
      "  p = conv(x, a; strides=[2, 2])\n  q = conv(x, b; strides=[2, 2], pads=[1, 1, 1, 1])\n"
