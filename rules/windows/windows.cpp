@@ -190,8 +190,35 @@ class WindowPlanner {
     if (is_inner(result) && is_sum(graph_.consumers(result)[0])) return;
     Sum sum;
     collect(last, sum);
+    if (sum.convolutions.size() > kMostConvolutions) return;
+    plan_sum(result, sum);
+    const std::size_t all = sum.convolutions.size();
+    leave_out_what_is_larger(sum);
+    if (sum.convolutions.size() < all) plan_sum(result, std::move(sum));
+  }
+
+  /// Leaves the convolutions that add nothing to the work of one of them; the others' results are
+  /// added as they are.
+  static void leave_out_what_is_larger(Sum& sum) {
+    if (sum.convolutions.size() < 2) return;
+    const auto extent = [](const Convolution& conv) {
+      std::int64_t elements = 1;
+      for (std::size_t d = 0; d < conv.strides.size(); ++d) elements *= conv.window.size(d);
+      return std::pair(-conv.group, elements);
+    };
+    const Convolution largest = *std::ranges::max_element(sum.convolutions, {}, extent);
+    std::erase_if(sum.convolutions, [&](const Convolution& conv) {
+      const bool fits = conv.group % largest.group == 0 && conv.strides == largest.strides &&
+                        conv.image == largest.image &&
+                        common_window({largest, conv}) == largest.window;
+      if (!fits) sum.others.push_back(conv.result);
+      return !fits;
+    });
+  }
+
+  void plan_sum(TensorId result, Sum sum) {
     const auto& all = sum.convolutions;
-    if (all.size() < 2 || all.size() > kMostConvolutions) return;
+    if (all.size() < 2) return;
     const auto fits = [&](const Convolution& conv) { return conv.strides == all[0].strides; };
     RewritePlan plan;
     if (!std::ranges::all_of(all, fits) || !join_groups(sum.convolutions, plan) ||
