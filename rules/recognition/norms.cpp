@@ -32,11 +32,11 @@ constexpr std::size_t kMostNormNodes = 48;
 constexpr std::string_view kNormDescription =
     "What is written out with a mean and a root is a norm, whatever the order.";
 
-/// Writes a norm over some axes of a tensor.
+/// Writes a norm over some axes of a view of a tensor.
 class NormWriter {
  public:
-  NormWriter(const Graph& graph, TensorId x, const Axes& axes)
-      : graph_(graph), axes_(axes), shape_(known_sizes(graph.tensor(x).type.shape)),
+  NormWriter(const Graph& graph, TensorId x, const Sizes& view, const Axes& axes)
+      : graph_(graph), axes_(axes), own_(known_sizes(graph.tensor(x).type.shape)), shape_(view),
         region_(graph, x) {
     for (std::size_t d = 0; d < shape_.size(); ++d)
       (std::ranges::binary_search(axes, d) ? inside_ : outside_).push_back(shape_[d]);
@@ -52,14 +52,15 @@ class NormWriter {
     if (scales && adds && !norm.offset.empty()) operands += ", " + features(norm.offset);
     const char* const name = norm.is_centred ? "layer_norm" : "rms_norm";
     const Sizes rows = rows_shape();
-    std::string t =
-        target_.reshaped(target_.transposed("x", order()), names_of(turned()), names_of(rows));
+    std::string t = target_.reshaped(target_.transposed(viewed(target_), order()),
+                                     names_of(turned()), names_of(rows));
     t = target_.line(fmt::format("{}({}, {}; axis={}, epsilon={})", name, t, operands,
                                  outside_.size(), text_of(norm.epsilon)));
     t = target_.transposed(target_.reshaped(t, names_of(rows), names_of(turned())), back());
     if (!scales) t = target_.line(fmt::format("mul({}, {})", t, broadcast(norm.scale)));
     if (!(scales && adds) && !norm.offset.empty())
       t = target_.line(fmt::format("add({}, {})", t, broadcast(norm.offset)));
+    t = target_.reshaped(t, names_of(shape_), names_of(own_));
     return region_.rule(fmt::format("{}{}", kNamedPrefix, name), y, target_, t);
   }
 
@@ -78,14 +79,18 @@ class NormWriter {
   }
 
  private:
+  std::string viewed(SideText& side) const {
+    return side.reshaped("x", names_of(own_), names_of(shape_));
+  }
   std::string variance(SideText& side, const Clamp& clamp) const {
+    const std::string x = viewed(side);
     // Nodes of its own: what else computes means is not replaced.
     const auto mean_of = [&](const std::string& of) {
       return side.another(fmt::format("reduce_mean({}; axes=[{}])", of, fmt::join(axes_, ", ")), 1)
           .front();
     };
-    std::string d = "x";
-    if (clamp.is_centred) d = side.another(fmt::format("sub(x, {})", mean_of("x")), 1).front();
+    std::string d = x;
+    if (clamp.is_centred) d = side.another(fmt::format("sub({}, {})", x, mean_of(x)), 1).front();
     Sizes kept = shape_;
     for (const std::size_t axis : axes_) kept[axis] = 1;
     return side.reshaped(mean_of(side.another(fmt::format("mul({0}, {0})", d), 1).front()),
@@ -192,7 +197,8 @@ class NormWriter {
 
   const Graph& graph_;
   const Axes& axes_;
-  Sizes shape_, inside_, outside_;
+  Sizes own_, shape_;  ///< Of the tensor, and of the view.
+  Sizes inside_, outside_;
   std::int64_t features_ = 1;
   RegionText region_;
   SideText target_;
@@ -218,20 +224,31 @@ class NormFinder {
       const NodeId before = graph_.tensor(node.inputs[0]).producer;
       if (before.valid())
         for (const TensorId input : graph_.node(before).inputs)
-          if (input.valid()) look_at(input, axes);
-      look_at(node.inputs[0], axes);
+          if (input.valid()) look_at_views(input, axes);
+      look_at_views(node.inputs[0], axes);
     }
     return std::move(plans_);
   }
 
  private:
-  void look_at(TensorId x, const Axes& axes) {
+  void look_at_views(TensorId x, const Axes& axes) {
     const core::TensorType& type = graph_.tensor(x).type;
     if (type.data_type != core::DataType::kFloat32 || !type.shape_known ||
         !core::concrete(type.shape) || graph_.is_constant_expression(x) ||
         axes.back() >= type.shape.size() || !seen_.insert({x, axes}).second)
       return;
-    Statistics statistics(graph_, x, axes);
+    look_at(x, x, axes);
+    // Statistics of groups may be those of a tensor whose channels are not apart.
+    const NodeId before = graph_.tensor(x).producer;
+    if (before.valid() && graph_.node(before).op->movement == core::Movement::kReshape &&
+        has_known_sizes(graph_, graph_.node(before)))
+      look_at(graph_.node(before).inputs[0], x, axes);
+  }
+
+  /// `viewed` is x, or a reshape of it.
+  void look_at(TensorId x, TensorId viewed, const Axes& axes) {
+    const Sizes view = known_sizes(graph_.tensor(viewed).type.shape);
+    Statistics statistics(graph_, x, view, axes);
     std::optional<Norm> last;
     take_behind(graph_, places_, x, kMostNormNodes, [&](NodeId id) {
       if (taken_.contains(id) || !statistics.add(graph_.node(id))) return false;
@@ -252,10 +269,10 @@ class NormFinder {
     for (const Clamp& each : statistics.clamps())
       if (nodes.contains(graph_.tensor(each.after).producer)) clamp = each;
     if (clamp) {
-      step(clamp->before, NormWriter(graph_, x, axes).text_of_squares(*clamp));
-      step(clamp->after, NormWriter(graph_, x, axes).text_without(*clamp));
+      step(clamp->before, NormWriter(graph_, x, view, axes).text_of_squares(*clamp));
+      step(clamp->after, NormWriter(graph_, viewed, view, axes).text_without(*clamp));
     }
-    step(last->result, NormWriter(graph_, x, axes).text(*last, clamp));
+    step(last->result, NormWriter(graph_, x, view, axes).text(*last, clamp));
     plans_.push_back(std::move(plan));
   }
 

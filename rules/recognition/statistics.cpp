@@ -23,6 +23,21 @@ constexpr double kNearlyZero = 1e-5;
 
 const Product kOne;
 
+/// A dimension on which several axes lie that follow each other.
+constexpr unsigned kCountShift = 16;
+std::size_t merged(std::size_t first, std::size_t count) {
+  return count == 1 ? first : (count << kCountShift) + first;
+}
+/// The axes that lie there.
+std::vector<std::size_t> axes_at(std::size_t dimension) {
+  if (dimension == kNoAxis) return {};
+  const std::size_t count = std::max<std::size_t>(dimension >> kCountShift, 1);
+  std::vector<std::size_t> axes;
+  for (std::size_t k = 0; k < count; ++k)
+    axes.push_back((dimension & ((std::size_t{1} << kCountShift) - 1)) + k);
+  return axes;
+}
+
 Product power(Kind kind, int exponent) { return {{Factor{kind}, exponent}}; }
 
 Sum plus(const Sum& a, const Sum& b) {
@@ -104,11 +119,11 @@ class Statistics::Reader {
   std::optional<Value> value(const ops::Stage& stage) {
     if (!bind(*stage.body)) return std::nullopt;
     Value found;
-    const core::Shape& shape = all_.graph_.tensor(all_.x_).type.shape;
+    const core::Dims& view = all_.view_;
     for (std::size_t d = 0; d < stage.index.size(); ++d) {
-      // Constants alone have an axis here: it is that of a tensor that lies as x does.
-      if (stage.shape.size() == shape.size() && stage.shape[d] == shape[d] &&
-          shape[d] != Polynomial(1))
+      // Constants alone have an axis here: it is that of a tensor that lies as the view does.
+      if (stage.shape.size() == view.size() && stage.shape[d] == Polynomial(view[d]) &&
+          view[d] != 1)
         axis_of_.emplace(stage.index[d], d);
       found.axes.push_back(axis_of(stage.index[d]));
       if (found.axes.back() == kNoAxis && stage.shape[d] != Polynomial(1)) return std::nullopt;
@@ -236,9 +251,11 @@ class Statistics::Reader {
     constant.constant = id;
     const core::Shape& shape = all_.graph_.tensor(id).type.shape;
     for (std::size_t d = 0; d < e.index.size(); ++d) {
+      if (shape[d] == Polynomial(1)) continue;
       const auto symbol = variable(e.index[d]);
-      constant.axes.push_back(symbol && shape[d] != Polynomial(1) ? axis_of(*symbol) : kNoAxis);
-      if (constant.axes.back() == kNoAxis && shape[d] != Polynomial(1)) return std::nullopt;
+      const auto axes = axes_at(symbol ? axis_of(*symbol) : kNoAxis);
+      if (axes.empty()) return std::nullopt;
+      constant.axes.insert(constant.axes.end(), axes.begin(), axes.end());
     }
     return Sum{{Product{{constant, 1}}, 1.0}};
   }
@@ -249,8 +266,8 @@ class Statistics::Reader {
     double count = 1;
     for (const ops::Binder& binder : e.binders) {
       const std::size_t axis = axis_of(binder.variable);
-      if (axis == kNoAxis || binder.low != Polynomial(0) ||
-          binder.high != all_.graph_.tensor(all_.x_).type.shape[axis])
+      if (axis >= all_.view_.size() || binder.low != Polynomial(0) ||
+          binder.high != Polynomial(all_.view_[axis]))
         return std::nullopt;
       over.insert(axis);
       count *= static_cast<double>(binder.high.constant());
@@ -280,29 +297,37 @@ class Statistics::Reader {
   std::optional<Factor> clamp_;
 };
 
-Statistics::Statistics(const core::Graph& graph, TensorId x, std::vector<std::size_t> axes)
-    : graph_(graph), x_(x), axes_(std::move(axes)) {
-  Value value{{{power(Kind::kElement, 1), 1.0}}, {}};
-  const core::Shape& shape = graph.tensor(x).type.shape;
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    value.axes.push_back(shape[d] == Polynomial(1) ? kNoAxis : d);
-  values_.emplace(x, std::move(value));
+Statistics::Statistics(const core::Graph& graph, TensorId x, core::Dims view,
+                       std::vector<std::size_t> axes)
+    : graph_(graph), x_(x), view_(std::move(view)), axes_(std::move(axes)) {
+  std::vector<std::size_t> all;
+  for (std::size_t d = 0; d < view_.size(); ++d)
+    if (view_[d] != 1) all.push_back(d);
+  const auto own = reshaped_axes(all, graph.tensor(x).type.shape);
+  if (own) values_.emplace(x, Value{{{power(Kind::kElement, 1), 1.0}}, *own});
 }
 
-/// Where axes lie behind a reshape that adds or drops dimensions of size 1 alone.
-std::optional<std::vector<std::size_t>> Statistics::reshaped_axes(const core::Node& node) const {
-  std::vector<std::size_t> axes;
-  auto from = values_.at(node.inputs[0]).axes;
-  std::erase(from, kNoAxis);
+/// Where axes lie behind a reshape that merges some, takes them apart again, or adds or drops
+/// dimensions of size 1.
+std::optional<std::vector<std::size_t>>
+Statistics::reshaped_axes(const std::vector<std::size_t>& axes, const core::Shape& shape) const {
+  std::vector<std::size_t> from, to;
+  for (const std::size_t dimension : axes)
+    for (const std::size_t axis : axes_at(dimension)) from.push_back(axis);
   std::size_t next = 0;
-  for (const core::Size& size : graph_.tensor(node.outputs[0]).type.shape) {
-    axes.push_back(kNoAxis);
+  for (const core::Size& size : shape) {
+    to.push_back(kNoAxis);
     if (size == Polynomial(1)) continue;
-    if (next == from.size() || size != graph_.tensor(x_).type.shape[from[next]])
-      return std::nullopt;
-    axes.back() = from[next++];
+    const std::size_t first = next;
+    std::int64_t elements = 1;
+    while (next < from.size() && Polynomial(elements) != size) {
+      if (from[next] != from[first] + (next - first)) return std::nullopt;
+      elements *= view_[from[next++]];
+    }
+    if (Polynomial(elements) != size) return std::nullopt;
+    to.back() = merged(from[first], next - first);
   }
-  return next == from.size() ? std::optional(axes) : std::nullopt;
+  return next == from.size() ? std::optional(to) : std::nullopt;
 }
 
 bool Statistics::add(const core::Node& node) {
@@ -315,7 +340,8 @@ bool Statistics::add(const core::Node& node) {
   }
   if (!reads || !core::concrete(graph_.tensor(node.outputs[0]).type.shape)) return false;
   if (node.op->movement == core::Movement::kReshape) {
-    auto axes = reshaped_axes(node);
+    auto axes =
+        reshaped_axes(values_.at(node.inputs[0]).axes, graph_.tensor(node.outputs[0]).type.shape);
     if (axes) values_[node.outputs[0]] = {values_.at(node.inputs[0]).sum, *std::move(axes)};
     return axes.has_value();
   }

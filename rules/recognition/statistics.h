@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>
@@ -21,7 +22,7 @@ struct Factor {
   // Of kRoot: √(variance + epsilon), or √(mean of squares + epsilon).
   bool is_centred = false;
   double epsilon = 0;
-  // Of kConstant: on which axes of the tensor its dimensions lie.
+  // Of kConstant: the axes of the tensor on which its dimensions lie, in order.
   core::TensorId constant = core::TensorId::none();
   std::vector<std::size_t> axes = {};
   auto operator<=>(const Factor&) const = default;
@@ -49,8 +50,10 @@ struct Clamp {
 /// Reads nodes one by one, operands first.
 class Statistics {
  public:
-  /// Of `x` over these axes. Precondition: known sizes.
-  Statistics(const core::Graph& graph, core::TensorId x, std::vector<std::size_t> axes);
+  /// Of `x` over these axes of the view: its shape, or one with a dimension for each group of
+  /// channels. Precondition: known sizes; a reshape makes the view of `x`.
+  Statistics(const core::Graph& graph, core::TensorId x, core::Dims view,
+             std::vector<std::size_t> axes);
 
   /// False: nothing is known of its result.
   bool add(const core::Node& node);
@@ -61,14 +64,16 @@ class Statistics {
  private:
   struct Value {
     Sum sum;
-    std::vector<std::size_t> axes;  ///< By dimension.
+    std::vector<std::size_t> axes;  ///< By dimension: of the view, or several (merged()).
   };
   class Reader;
 
-  std::optional<std::vector<std::size_t>> reshaped_axes(const core::Node& node) const;
+  std::optional<std::vector<std::size_t>> reshaped_axes(const std::vector<std::size_t>& axes,
+                                                        const core::Shape& shape) const;
 
   const core::Graph& graph_;
   core::TensorId x_;
+  core::Dims view_;
   std::vector<std::size_t> axes_;
   std::map<core::TensorId, Value> values_;
   std::vector<Clamp> clamps_;
