@@ -52,8 +52,8 @@ class NormWriter {
     if (scales && adds && !norm.offset.empty()) operands += ", " + features(norm.offset);
     const char* const name = norm.is_centred ? "layer_norm" : "rms_norm";
     const Sizes rows = rows_shape();
-    std::string t = target_.reshaped(target_.transposed(viewed(target_), order()),
-                                     names_of(turned()), names_of(rows));
+    std::string t = target_.reshaped("x", names_of(own_), names_of(shape_));
+    t = target_.reshaped(target_.transposed(t, order()), names_of(turned()), names_of(rows));
     t = target_.line(fmt::format("{}({}, {}; axis={}, epsilon={})", name, t, operands,
                                  outside_.size(), text_of(norm.epsilon)));
     t = target_.transposed(target_.reshaped(t, names_of(rows), names_of(turned())), back());
@@ -79,12 +79,12 @@ class NormWriter {
   }
 
  private:
-  std::string viewed(SideText& side) const {
-    return side.reshaped("x", names_of(own_), names_of(shape_));
-  }
   std::string variance(SideText& side, const Clamp& clamp) const {
-    const std::string x = viewed(side);
     // Nodes of its own: what else computes means is not replaced.
+    const std::string x =
+        own_ == shape_
+            ? "x"
+            : side.another(fmt::format("reshape(x; shape=[{}])", list_of(shape_)), 1).front();
     const auto mean_of = [&](const std::string& of) {
       return side.another(fmt::format("reduce_mean({}; axes=[{}])", of, fmt::join(axes_, ", ")), 1)
           .front();
@@ -252,6 +252,8 @@ class NormFinder {
     std::optional<Norm> last;
     take_behind(graph_, places_, x, kMostNormNodes, [&](NodeId id) {
       if (taken_.contains(id) || !statistics.add(graph_.node(id))) return false;
+      // Beyond a norm that others read, such as the factor of a swish, there is another one.
+      if (last && graph_.consumers(last->result).size() > 1) return true;
       if (auto norm = statistics.norm_at(graph_.node(id).outputs[0])) last = std::move(norm);
       return true;
     });

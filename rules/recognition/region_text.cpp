@@ -55,7 +55,8 @@ std::string RegionText::add(TensorId id) {
   const core::Node& node = graph_.node(graph_.tensor(id).producer);
   Names operands;
   for (const TensorId input : node.inputs) operands.push_back(add(input));
-  const Names results = source_.lines(call_of(graph_, node, operands), node.outputs.size());
+  // Equal nodes may be several in the graph.
+  const Names results = source_.another(call_of(graph_, node, operands), node.outputs.size());
   for (std::size_t k = 0; k < results.size(); ++k) names_.emplace(node.outputs[k], results[k]);
   return names_.at(id);
 }
