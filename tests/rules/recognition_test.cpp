@@ -54,6 +54,29 @@ TEST(Recognition, FindsNothingInWhatIsNearlyAFunction) {
               IsEmpty());
 }
 
+TEST(Recognition, ANormEndsWhereOthersReadIt) {
+  // Else its negation, which is one too, would be taken for the whole.
+  const auto plans = find_named_functions(graph_of(R"(graph swish
+  x: f32[2, 8]
+  small = full(; shape=[], value=0.00001)
+  mean = reduce_mean(x; axes=[1])
+  d = sub(x, mean)
+  dd = mul(d, d)
+  var = reduce_mean(dd; axes=[1])
+  v = add(var, small)
+  r = sqrt(v)
+  n = div(d, r)
+  m = neg(n)
+  e = tanh(m)
+  y = mul(n, e)
+  return y
+)"));
+  ASSERT_THAT(plans, SizeIs(1));
+  EXPECT_EQ(steps_without_rules(plans), 0U);
+  expect_rules_hold(made_rules(plans), 5);
+  EXPECT_EQ(plans[0].steps[0].texts[0].find("neg"), std::string::npos);
+}
+
 TEST(Recognition, FindsAFunctionBehindANorm) {
   const auto plans = find_named_functions(graph_of(R"(graph block
   x: f32[2, 8]

@@ -105,6 +105,15 @@ inline constexpr SpelledFunction kSpelledFunctions[] = {
      "  var = reduce_mean(dd; axes=[2, 3])\n  v = add(var, small)\n  r = sqrt(v)\n  n = div(d, r)\n"
      "  t = mul(n, image)\n  y = add(t, image)\n",
      "layer_norm", "2, 3, 4, 2"},
+    {"norm_of_groups_spread_over_channels",
+     "  g = reshape(x; shape=[2, 3, 4, 2])\n  gg = mul(g, g)\n  m = reduce_mean(g; axes=[1, 3])\n"
+     "  square = reduce_mean(gg; axes=[1, 3])\n  mm = mul(m, m)\n  raw = sub(square, mm)\n"
+     "  var = max(raw, zero)\n  me = expand(m; shape=[2, 1, 4, 2])\n"
+     "  mean = reshape(me; shape=[2, 1, 8])\n  ve = expand(var; shape=[2, 1, 4, 2])\n"
+     "  vc = reshape(ve; shape=[2, 1, 8])\n  v = add(vc, small)\n  r = sqrt(v)\n"
+     "  i = reciprocal(r)\n  k = mul(i, gain)\n  d = sub(x, mean)\n  p = mul(d, k)\n"
+     "  y = add(p, offset)\n",
+     "layer_norm"},
 };
 
 inline std::string graph_text(const SpelledFunction& spelled) {
