@@ -81,10 +81,7 @@ class NormWriter {
  private:
   std::string variance(SideText& side, const Clamp& clamp) const {
     // Nodes of its own: what else computes means is not replaced.
-    const std::string x =
-        own_ == shape_
-            ? "x"
-            : side.another(fmt::format("reshape(x; shape=[{}])", list_of(shape_)), 1).front();
+    const std::string x = side.reshaped("x", names_of(own_), names_of(shape_));
     const auto mean_of = [&](const std::string& of) {
       return side.another(fmt::format("reduce_mean({}; axes=[{}])", of, fmt::join(axes_, ", ")), 1)
           .front();

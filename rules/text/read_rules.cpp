@@ -9,6 +9,7 @@
 
 #include "core/base/file_io.h"
 #include "core/syntax/lexer.h"
+#include "ops/definition/registry.h"
 #include "rules/expansion/expand.h"
 #include "rules/rule/families.h"
 #include "rules/text/evidence.h"
@@ -115,17 +116,30 @@ Result<std::vector<Rule>> members_of(const WrittenRule& family, const std::set<i
   return members;
 }
 
-/// Whether a window of the instance slides over three dimensions: `strides=[s{1..3}]`, or these
-/// written out.
+/// What stands in front of a list with a number for each dimension that windows slide over:
+/// `strides=[`.
+const std::set<std::string>& window_lists() {
+  static const std::set<std::string> kLists = [] {
+    std::set<std::string> lists;
+    for (const auto& op : ops::registry().all())
+      if (const auto* const stride = op->find_role(core::AttributeRole::kStride))
+        lists.insert(stride->name + "=[");
+    return lists;
+  }();
+  return kLists;
+}
+
+/// Whether a window of the instance slides over three dimensions, whose families may be written
+/// out: `[s{1..3}]`, `[s1, s2, s3]`.
 bool slides_over_volumes(std::string_view text) {
-  constexpr std::string_view kStrides = "strides=[";
-  for (std::size_t at = text.find(kStrides); at != std::string_view::npos;
-       at = text.find(kStrides, at + 1)) {
-    const std::string_view list = text.substr(at, text.find(']', at) - at);
-    if (std::ranges::count(list, ',') == 2 || list.find("{1..3}") != std::string_view::npos ||
-        list.find("{3 times ") != std::string_view::npos)
-      return true;
-  }
+  const auto has_three = [](std::string_view list) {
+    return std::ranges::count(list, ',') == 2 || list.find("{1..3}") != std::string_view::npos ||
+           list.find("{3 times ") != std::string_view::npos;
+  };
+  for (const std::string& begin : window_lists())
+    for (std::size_t at = text.find(begin); at != std::string_view::npos;
+         at = text.find(begin, at + 1))
+      if (has_three(text.substr(at, text.find(']', at) - at))) return true;
   return false;
 }
 

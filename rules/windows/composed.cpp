@@ -97,11 +97,11 @@ std::string text_of_both(const Graph& graph, const Convolution& inner, const Con
     target += fmt::format("    f = reduce_sum(w; axes=[{}], keep_dims=0)\n", list(places));
     const std::string results = std::to_string(outer.results);
     if (is_depthwise)
-      target += reshaped("fr", "f", results) + "    c = mul(fr, a)\n";
+      target += reshaped("fr", "f", results) + multiplied("c", "fr", "a");
     else
       target += reshaped("ac", "a", fmt::format("{}, 1", inner.results)) +
                 "    fc = matmul(f, ac)\n" + reshaped("c", "fc", results);
-    if (outer.has_bias) target += "    cb = add(c, b)\n";
+    if (outer.has_bias) target += summed({"c", "b"}, "cb", "");
     bias = outer.has_bias ? "cb" : "c";
   }
   target += convolved(both, "y", "x", "u", bias);

@@ -186,6 +186,10 @@ std::string concatenated(const std::string& result, const Names& parts, int axis
   return fmt::format("    {} = concat({}; axis={})\n", result, joined(parts), axis);
 }
 
+std::string multiplied(const std::string& result, const std::string& a, const std::string& b) {
+  return fmt::format("    {} = mul({}, {})\n", result, a, b);
+}
+
 std::string numbered(const char* name, std::size_t k) { return fmt::format("{}{}", name, k); }
 
 std::string convolved(const Convolution& conv, const std::string& result, const std::string& x,
@@ -273,7 +277,7 @@ std::string in_groups(const Convolution& conv, std::int64_t group) {
   std::string target = fmt::format("    one = eye(; shape=[{0}, {0}])\n", joint);
   target += reshaped("own", "one", list({1, joint, 1, joint, 1}));
   target += reshaped("ws", "w", list({group, joint, conv.results / conv.group, 1, elements}));
-  target += "    wo = mul(ws, own)\n" + reshaped("v", "wo", list(shape));
+  target += multiplied("wo", "ws", "own") + reshaped("v", "wo", list(shape));
   return window_rule("groups",
                      image(conv, "x", "c") + kernel(conv, "w", "o", "c") +
                          (conv.has_bias ? bias(conv, b, "o") : ""),

@@ -56,6 +56,8 @@ std::string transposed(const std::string& result, const std::string& x, const co
 /// The line `y = concat(…; axis=…)`.
 std::string concatenated(const std::string& result, const std::vector<std::string>& parts,
                          int axis);
+/// The line `y = mul(a, b)`.
+std::string multiplied(const std::string& result, const std::string& a, const std::string& b);
 /// The lines of the sum of all, under that name; `part` begins the names of partial sums.
 std::string summed(const std::vector<std::string>& terms, const std::string& name,
                    const char* part);
