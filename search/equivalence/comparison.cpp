@@ -102,7 +102,9 @@ bool Comparison::add_exact(int sample, const Expected& expected,
     const Rounding own = rounding_of(expected.values[k], exact[k]);
     const double amplified =
         floors_[k].is_integer() ? 0 : own.own_error * std::min(1.0, 0x1p-23 / floors_[k].spacing);
-    const Floor floor{kExactTolerance, kExactNoise, std::numeric_limits<double>::max(), 0x1p-52};
+    // What cancels to zeros everywhere leaves as much as its constants have digits.
+    const Floor floor{kExactTolerance, kExactNoise, std::numeric_limits<double>::max(),
+                      std::min(floors_[k].spacing, 0x1p-23)};
     const Rounding allowed{{}, amplified, own.factor};
     OutputError error;
     const bool same =

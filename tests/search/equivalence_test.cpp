@@ -180,6 +180,25 @@ TEST(Equivalence, ALargerSumMayRoundMore) {
   EXPECT_FALSE(check(one, exact)->equal);
 }
 
+TEST(Equivalence, WhatCancelsLeavesTheDigitsOfConstants) {
+  // Of six ones each result is 0, or what a sixth in f32 leaves of it in double precision.
+  const auto divided = graph_of(R"(graph g
+  x: f32[1, 6, 4]
+  c = full(; shape=[], value=6.0)
+  s = reduce_sum(x; axes=[1])
+  m = div(s, c)
+  y = sub(x, m)
+  return y
+)");
+  const auto scaled = [](const char* share) {
+    return graph_of(std::string("graph g\n  x: f32[1, 6, 4]\n  c = full(; shape=[], value=") +
+                    share + ")\n  s = reduce_sum(x; axes=[1])\n  m = mul(s, c)\n" +
+                    "  y = sub(x, m)\n  return y\n");
+  };
+  EXPECT_TRUE(check(divided, scaled("0.1666666716337204"))->equal) << "a sixth in f32";
+  EXPECT_FALSE(check(divided, scaled("0.16667"))->equal);
+}
+
 TEST(Equivalence, NewInfinitiesAreDifferencesAndLostOnesAreNot) {
   // In f16 the square overflows where the product with a half does not.
   const auto halved = graph_of(R"(graph g
