@@ -234,7 +234,7 @@ class NormFinder {
         !core::concrete(type.shape) || graph_.is_constant_expression(x) ||
         axes.back() >= type.shape.size() || !seen_.insert({x, axes}).second)
       return;
-    look_at(x, x, axes);
+    if (look_at(x, x, axes)) return;
     // Statistics of groups may be those of a tensor whose channels are not apart.
     const NodeId before = graph_.tensor(x).producer;
     if (before.valid() && graph_.node(before).op->movement == core::Movement::kReshape &&
@@ -242,8 +242,8 @@ class NormFinder {
       look_at(graph_.node(before).inputs[0], x, axes);
   }
 
-  /// `viewed` is x, or a reshape of it.
-  void look_at(TensorId x, TensorId viewed, const Axes& axes) {
+  /// Whether it finds one. `viewed` is x, or a reshape of it.
+  bool look_at(TensorId x, TensorId viewed, const Axes& axes) {
     const Sizes view = known_sizes(graph_.tensor(viewed).type.shape);
     Statistics statistics(graph_, x, view, axes);
     std::optional<Norm> last;
@@ -254,7 +254,7 @@ class NormFinder {
       if (auto norm = statistics.norm_at(graph_.node(id).outputs[0])) last = std::move(norm);
       return true;
     });
-    if (!last) return;
+    if (!last) return false;
     const std::set<NodeId> nodes = nodes_between(graph_, x, last->result);
     taken_.insert(nodes.begin(), nodes.end());
     RewritePlan plan;
@@ -273,6 +273,7 @@ class NormFinder {
     }
     step(last->result, NormWriter(graph_, x, view, axes).text(*last, clamp));
     plans_.push_back(std::move(plan));
+    return true;
   }
 
   const Graph& graph_;

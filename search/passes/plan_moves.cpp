@@ -64,7 +64,6 @@ std::span<const PlanMove> plan_moves() {
       {{rules::find_factored_sums}},
       // Parts of the graph as one operator.
       {{rules::find_windows, rules::find_composed_windows}},
-      {{rules::find_composed_windows, rules::find_windows}},
       {{rules::find_linear_maps}},
       {{rules::find_affine_maps}},
       {{rules::find_joint_maps}},
