@@ -23,8 +23,8 @@ constexpr double kNearlyZero = 1e-5;
 
 const Product kOne;
 
-/// A dimension on which several axes lie that follow each other.
 constexpr unsigned kCountShift = 16;
+/// A dimension on which several axes lie that follow each other.
 std::size_t merged(std::size_t first, std::size_t count) {
   return count == 1 ? first : (count << kCountShift) + first;
 }
