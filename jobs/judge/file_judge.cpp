@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint64_t kMovedSeed = 1;
+constexpr std::uint64_t kFirstMove = 1;
 
 }  // namespace
 
@@ -58,15 +58,24 @@ std::string FileJudge::runtime() const {
   return fmt::format("{} {}", worker_.identity().name, worker_.identity().version);
 }
 
+void FileJudge::close(Model model) {
+  const auto old = loaded_.find(model);
+  if (old == loaded_.end()) return;
+  worker_.close(old->second);
+  loaded_.erase(old);
+}
+
+void FileJudge::move_weights(std::uint64_t seed) {
+  if (seed == moves_) return;
+  close(Model::kMovedOriginal);
+  moves_ = seed;
+}
+
 core::Status FileJudge::rewrite(const core::Graph& graph) {
   if (!write_) return core::Done{};
   if (written_ == graph.hash() && loaded_.contains(Model::kRewritten)) return core::Done{};
-  for (const Model model : {Model::kRewritten, Model::kOptimizedRewritten}) {
-    const auto old = loaded_.find(model);
-    if (old == loaded_.end()) continue;
-    worker_.close(old->second);
-    loaded_.erase(old);
-  }
+  close(Model::kRewritten);
+  close(Model::kOptimizedRewritten);
   written_ = 0;
   SOAPSTONE_RETURN_IF_ERROR(write_(graph, rewritten_));
   written_ = graph.hash();
@@ -77,11 +86,9 @@ core::Status FileJudge::rewrite(const core::Graph& graph) {
 core::Result<fs::path> FileJudge::path_of(Model model) {
   if (model == Model::kRewritten || model == Model::kOptimizedRewritten) return rewritten_;
   if (model != Model::kMovedOriginal) return original_;
-  if (!moved_folder_) {
-    SOAPSTONE_ASSIGN_OR_RETURN(moved_folder_, workers::PrivateFolder::make());
-  }
+  SOAPSTONE_ASSIGN_OR_RETURN(moved_folder_, workers::PrivateFolder::make());
   const fs::path moved = moved_folder_->path() / "moved.onnx";
-  SOAPSTONE_RETURN_IF_ERROR(models::write_moved_weights(original_, moved, kMovedSeed));
+  SOAPSTONE_RETURN_IF_ERROR(models::write_moved_weights(original_, moved, kFirstMove + moves_));
   return moved;
 }
 

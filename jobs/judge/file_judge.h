@@ -62,6 +62,7 @@ class FileJudge final : public search::Judge {
   core::Status rewrite(const core::Graph& graph) override;
   core::Result<std::vector<search::NamedResult>>
   run(Model model, std::span<const core::Literal> inputs) override;
+  void move_weights(std::uint64_t seed) override;
   /// The file that was written for this graph, if it was the last one.
   std::optional<std::filesystem::path> file_of(const core::Graph& graph) const;
 
@@ -70,6 +71,7 @@ class FileJudge final : public search::Judge {
             const core::Graph& interface);
   core::Result<std::filesystem::path> path_of(Model model);
   core::Result<std::size_t> load(Model model);
+  void close(Model model);
 
   workers::RuntimeWorker worker_;
   std::filesystem::path original_, rewritten_;
@@ -77,6 +79,7 @@ class FileJudge final : public search::Judge {
   std::optional<workers::PrivateFolder> folder_, moved_folder_;
   Write write_;
   std::uint64_t written_ = 0;  ///< Hash of the graph in the file.
+  std::uint64_t moves_ = 0;    ///< Seed of the moved weights.
   std::map<Model, std::size_t> loaded_;
 };
 

@@ -172,7 +172,8 @@ struct EquivalenceCheck::State {
   bool is_rejected(int sample);
   core::Result<Expected> expected(int sample);
   const std::vector<std::vector<double>>* exact_results(int sample);
-  void ask_rounding(int sample, Expected& expected);
+  bool ask_rounding(int sample, Expected& expected, int turn);
+  bool move(int sample, Expected& expected, int turn);
   core::Result<bool> compare_on(int sample, runtime::Executable& other,
                                 DoublePrecision* other_exact, Comparison& comparison);
   core::Result<CutGraph> cut_alike(const Graph& other) const;
@@ -224,24 +225,31 @@ const std::vector<std::vector<double>>* EquivalenceCheck::State::exact_results(i
   return &exact.emplace(sample, *std::move(values)).first->second;
 }
 
-/// From double precision, or, for large graphs, from a second run of the original: other kernels,
-/// and inputs as rounding might have left them.
-void EquivalenceCheck::State::ask_rounding(int sample, Expected& expected) {
-  if (const auto* const values = exact_results(sample)) {
-    for (std::size_t k = 0; k < values->size(); ++k)
-      expected.rounding.push_back(rounding_of(expected.values[k], (*values)[k]));
-    return;
-  }
+/// From another run of the original: other kernels, and inputs as rounding might have left them.
+bool EquivalenceCheck::State::move(int sample, Expected& expected, int turn) {
   if (!unfused) {
     auto made = lean_executable(cut.graph, backend, runtime::Fusion::kNone);
-    if (!made) return;
+    if (!made) return false;
     unfused.emplace(*std::move(made));
   }
-  const auto again = unfused->run(perturbed(inputs(sample), options.seed));
-  if (!again) return;
+  const auto again =
+      unfused->run(perturbed(inputs(sample), options.seed + static_cast<std::uint64_t>(turn)));
+  if (!again) return false;
   const auto values = to_doubles(*again);
+  expected.rounding.resize(values.size());
   for (std::size_t k = 0; k < values.size(); ++k)
-    expected.rounding.push_back(rounding_between(expected.values[k], values[k]));
+    if (!floors[k].is_integer())
+      expected.rounding[k].widen(rounding_between(expected.values[k], values[k]));
+  return true;
+}
+
+/// From double precision if that is affordable, then from as many other runs as are needed.
+bool EquivalenceCheck::State::ask_rounding(int sample, Expected& expected, int turn) {
+  const auto* const values = turn == 0 ? exact_results(sample) : nullptr;
+  if (values == nullptr) return turn < kMostMoves && move(sample, expected, turn);
+  for (std::size_t k = 0; k < values->size(); ++k)
+    expected.rounding.push_back(rounding_of(expected.values[k], (*values)[k]));
+  return true;
 }
 
 core::Result<CutGraph> EquivalenceCheck::State::cut_alike(const Graph& other) const {
@@ -281,8 +289,8 @@ core::Result<bool> EquivalenceCheck::State::compare_on(int sample, runtime::Exec
     return false;
   }
   if (!actual) return actual.error();
-  bool equal = comparison.add(sample, wanted, to_doubles(*actual),
-                              [&](Expected& asked) { ask_rounding(sample, asked); });
+  const auto ask = [&](Expected& asked, int turn) { return ask_rounding(sample, asked, turn); };
+  bool equal = comparison.add(sample, wanted, to_doubles(*actual), ask);
   if (other_exact == nullptr) return equal;
   // Doubles do not wrap as integers do.
   const int turn = sample - static_cast<int>(options.inputs.size());
@@ -291,7 +299,7 @@ core::Result<bool> EquivalenceCheck::State::compare_on(int sample, runtime::Exec
   const auto* const ours = exact_results(sample);
   if (ours == nullptr) return equal;
   if (const auto theirs = other_exact->run(inputs(sample)))
-    equal = comparison.add_exact(sample, wanted, *ours, *theirs) && equal;
+    equal = comparison.add_exact(sample, wanted, *ours, *theirs, ask) && equal;
   return equal;
 }
 

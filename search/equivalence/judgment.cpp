@@ -71,41 +71,59 @@ std::string Judgment::refusal() {
                      results_.at(0).error().message);
 }
 
-/// What the runtime's own optimizations change in the original, and what weights and inputs do as
-/// rounding might have left them. On a model that cannot be moved the inputs are moved alone.
-const Judgment::Noise& Judgment::noise_on(int sample) {
-  const auto known = noise_.find(sample);
-  if (known != noise_.end()) return known->second;
-  const auto inputs = inputs_of_sample(original_, options_, sample);
-  const auto moved_inputs = perturbed(inputs, options_.seed);
+/// By output, between the original's results and others of it.
+std::vector<Rounding> Judgment::rounding_to(int sample, const core::Result<Results>& again) {
   const Results& original = *original_on(sample);
-  const auto between = [&](const core::Result<Results>& again) {
-    std::vector<Rounding> seen(original.values.size());
-    for (std::size_t k = 0; again && k < seen.size(); ++k)
-      seen[k] = rounding_between(original.values[k], again->values[k]);
-    return seen;
-  };
-  auto moved = run_on(Judge::Model::kMovedOriginal, moved_inputs);
+  std::vector<Rounding> seen(original.values.size());
+  for (std::size_t k = 0; again && k < seen.size(); ++k)
+    seen[k] = rounding_between(original.values[k], again->values[k]);
+  return seen;
+}
+
+/// Once more, with other neighbors. On a model that cannot be moved the inputs are moved alone.
+void Judgment::move(int sample, Noise& noise) {
+  const auto turn = static_cast<std::uint64_t>(noise.moves++);
+  const auto inputs =
+      perturbed(inputs_of_sample(original_, options_, sample), options_.seed + turn);
+  judge_.move_weights(turn);
+  auto moved = run_on(Judge::Model::kMovedOriginal, inputs);
   if (!moved) {
-    moved = run_on(original.refused_as_written.empty() ? Judge::Model::kOriginal
-                                                       : Judge::Model::kOptimizedOriginal,
-                   moved_inputs);
+    moved =
+        run_on(original_on(sample)->refused_as_written.empty() ? Judge::Model::kOriginal
+                                                               : Judge::Model::kOptimizedOriginal,
+               inputs);
   }
-  Noise noise{between(run_on(Judge::Model::kOptimizedOriginal, inputs)), between(moved)};
-  return noise_.emplace(sample, std::move(noise)).first->second;
+  const std::vector<Rounding> seen = rounding_to(sample, moved);
+  if (noise.moved.empty()) noise.moved.resize(seen.size());
+  for (std::size_t k = 0; k < seen.size(); ++k) noise.moved[k] = larger(noise.moved[k], seen[k]);
+}
+
+/// What the runtime's own optimizations change in the original, and what weights and inputs do as
+/// rounding might have left them, in so many runs or more.
+const Judgment::Noise& Judgment::noise_on(int sample, int moves) {
+  Noise& noise = noise_[sample];
+  if (noise.moves == 0) {
+    const auto inputs = inputs_of_sample(original_, options_, sample);
+    noise.optimized = rounding_to(sample, run_on(Judge::Model::kOptimizedOriginal, inputs));
+  }
+  while (noise.moves < moves) move(sample, noise);
+  return noise;
 }
 
 /// As deployed, the runtime may choose kernels for the result that sum in an order which no run of
 /// the original shows.
-void Judgment::ask_rounding(int sample, bool as_deployed, Expected& expected) {
-  const auto& [optimized, moved] = noise_on(sample);
-  const int turn = sample - static_cast<int>(options_.inputs.size());
-  const bool adds_up = as_deployed && turn >= 0 && is_level(sample_kind(turn));
-  for (std::size_t k = 0; k < moved.size(); ++k) {
-    Rounding of_moved = moved[k];
+bool Judgment::ask_rounding(int sample, bool as_deployed, Expected& expected, int turn) {
+  if (turn >= kMostMoves) return false;
+  const Noise& noise = noise_on(sample, turn + 1);
+  const int drawn = sample - static_cast<int>(options_.inputs.size());
+  const bool adds_up = as_deployed && drawn >= 0 && is_level(sample_kind(drawn));
+  expected.rounding.clear();
+  for (std::size_t k = 0; k < noise.moved.size(); ++k) {
+    Rounding of_moved = noise.moved[k];
     if (adds_up) of_moved.factor *= floors_[k].of_equal_terms;
-    expected.rounding.push_back(larger(optimized[k], of_moved));
+    expected.rounding.push_back(larger(noise.optimized[k], of_moved));
   }
+  return true;
 }
 
 /// Whether the original's results are what this program takes them for. Else what it made of the
@@ -144,7 +162,8 @@ bool Judgment::compare(int sample, const Results& actual, Expected& expected, bo
     return false;
   return comparison.add(
       sample, expected, actual.values,
-      [&](Expected& asked) { ask_rounding(sample, as_deployed, asked); }, words_for(as_deployed));
+      [&](Expected& asked, int turn) { return ask_rounding(sample, as_deployed, asked, turn); },
+      words_for(as_deployed));
 }
 
 void Judgment::refuse(int sample, const core::Error& error, bool as_deployed,

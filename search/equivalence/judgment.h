@@ -58,12 +58,15 @@ class Judgment {
   /// How far runs of the original are apart that differ in rounding alone, by output.
   struct Noise {
     std::vector<Rounding> optimized, moved;
+    int moves = 0;  ///< Runs that `moved` is the largest of.
   };
   int samples() const { return options_.samples + static_cast<int>(options_.inputs.size()); }
   const core::Result<Results>& original_on(int sample);
   core::Result<Results> run_on(Judge::Model model, const std::vector<core::Literal>& inputs);
-  const Noise& noise_on(int sample);
-  void ask_rounding(int sample, bool as_deployed, Expected& expected);
+  std::vector<Rounding> rounding_to(int sample, const core::Result<Results>& again);
+  void move(int sample, Noise& noise);
+  const Noise& noise_on(int sample, int moves);
+  bool ask_rounding(int sample, bool as_deployed, Expected& expected, int turn);
   bool is_as_read(int sample, const Results& original, Comparison& comparison) const;
   bool has_interface_of(const Results& original, int sample, const Results& actual,
                         bool as_deployed, Comparison& comparison) const;

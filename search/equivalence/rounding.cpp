@@ -208,8 +208,14 @@ Rounding rounding_between(const std::vector<double>& values, const std::vector<d
   return {{}, largest_difference(values, other), kOfTwoRuns};
 }
 
+void Rounding::widen(const Rounding& other) {
+  if (other.allowed() <= allowed()) return;
+  own_error = other.own_error;
+  factor = other.factor;
+}
+
 const Rounding& larger(const Rounding& a, const Rounding& b) {
-  return a.factor * a.own_error < b.factor * b.own_error ? b : a;
+  return a.allowed() < b.allowed() ? b : a;
 }
 
 bool compare(const std::vector<double>& expected, const std::vector<double>& actual,
@@ -226,7 +232,7 @@ bool compare(const std::vector<double>& expected, const std::vector<double>& act
   if (floor.is_integer() && floor.relative == 0) return true;
   const bool has_exact = rounding != nullptr && rounding->exact.size() == expected.size();
   const double scale = size_of(expected);
-  double own = rounding != nullptr ? rounding->factor * rounding->own_error : 0;
+  double own = rounding != nullptr ? rounding->allowed() : 0;
   // Zeros everywhere have no size: numbers of the size of one that cancel may leave this much.
   if (scale == 0) own = std::max(own, 8 * floor.spacing);
   bool equal = true;

@@ -33,6 +33,9 @@ struct Rounding {
   /// How far the original is from it; without it, how far two runs of the original are apart.
   double own_error = 0;
   double factor = 0;  ///< So many times the own error is allowed.
+  double allowed() const { return factor * own_error; }
+  /// Allows for what the other does, too; the exact values stay.
+  void widen(const Rounding& other);
 };
 /// The rounding of a result, given the same result in double precision.
 Rounding rounding_of(const std::vector<double>& values, std::vector<double> exact);

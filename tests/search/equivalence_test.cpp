@@ -199,6 +199,22 @@ TEST(Equivalence, WhatCancelsLeavesTheDigitsOfConstants) {
   EXPECT_FALSE(check(divided, scaled("0.16667"))->equal);
 }
 
+/// A norm of equal numbers is zero, or what rounding of their mean leaves, 300 times as large.
+TEST(Equivalence, WhatANormMakesOfRoundingIsLookedFor) {
+  const auto norm = [](const std::string& mean, const char* epsilon) {
+    return graph_of("graph g\n  x: f32[2, 400, 4]\n  s = reduce_sum(x; axes=[1])\n" + mean +
+                    "  d = sub(x, m)\n  q = mul(d, d)\n  v = reduce_sum(q; axes=[1])\n"
+                    "  e = full(; shape=[], value=" +
+                    epsilon + ")\n  w = add(v, e)\n  r = sqrt(w)\n  y = div(d, r)\n  return y\n");
+  };
+  const char* const divided = "  c = full(; shape=[], value=400.0)\n  m = div(s, c)\n";
+  const char* const scaled = "  c = full(; shape=[], value=0.0025)\n  m = mul(s, c)\n";
+  EquivalenceOptions options;
+  options.same_constants = true;
+  EXPECT_TRUE(check(norm(divided, "1e-5"), norm(scaled, "1e-5"), options)->equal);
+  EXPECT_FALSE(check(norm(divided, "1e-5"), norm(scaled, "2e-5"), options)->equal);
+}
+
 TEST(Equivalence, NewInfinitiesAreDifferencesAndLostOnesAreNot) {
   // In f16 the square overflows where the product with a half does not.
   const auto halved = graph_of(R"(graph g

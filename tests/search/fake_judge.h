@@ -50,6 +50,8 @@ class FakeJudge : public Judge {
     return results;
   }
 
+  void move_weights(std::uint64_t seed) override { moves = seed; }
+
   std::function<core::Graph(const core::Graph&)> change;
   /// The runtime's own optimizations.
   std::function<core::Result<Graph>(const core::Graph&)> optimize;
@@ -58,6 +60,7 @@ class FakeJudge : public Judge {
   bool refuses_original = false, refuses_rewritten = false, breaks = false;
   bool refuses_as_written = false;  ///< What its own optimizations have not changed.
   int written = 0;
+  std::uint64_t moves = 0;  ///< What the weights were moved by last.
 
  private:
   core::Graph original_, rewritten_;

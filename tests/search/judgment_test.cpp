@@ -200,6 +200,21 @@ TEST(Judgment, MovedWeightsShowWhatRoundingDoes) {
   EXPECT_FALSE(judged_with(4e-5F, 1e-3F)) << "rounding explains less";
 }
 
+/// Where rounding matters in few places, as at two scores of attention that are nearly the same,
+/// most runs do not show it.
+TEST(Judgment, RoundingThatFewRunsShowIsLookedForAgain) {
+  const auto judged_with = [](std::uint64_t shown_by, float off) {
+    FakeJudge judge(sum_off_by(0));
+    judge.move = [&](const Graph&) { return sum_off_by(judge.moves == shown_by ? 4e-5F : 0); };
+    judge.change = [off](const Graph&) { return sum_off_by(off); };
+    return judged(judge, sum_off_by(0), sum_off_by(0)).equivalence.equal;
+  };
+  EXPECT_TRUE(judged_with(0, 1e-4F));
+  EXPECT_TRUE(judged_with(5, 1e-4F));
+  EXPECT_FALSE(judged_with(5, 1e-3F));
+  EXPECT_FALSE(judged_with(1000, 1e-4F)) << "no run shows it";
+}
+
 /// The mean of x + 1 in 4096 places, and behind it, if asked for, what is `off` where x is 0, and
 /// else nothing.
 Graph mean_off_at_zeros(float factor, std::optional<float> off) {
