@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "models/onnx/moved_weights.h"
+#include "models/onnx/moved.h"
 #include "workers/runtimes.h"
 
 namespace soapstone::jobs {
@@ -15,6 +15,21 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t kFirstMove = 1;
+
+/// The results of nodes that have real numbers.
+std::set<std::string> real_results(const core::Graph& graph) {
+  std::set<std::string> names;
+  for (const core::NodeId id : graph.order()) {
+    for (const core::TensorId output : graph.node(id).outputs) {
+      const core::Tensor& tensor = graph.tensor(output);
+      if (tensor.type.data_type == core::DataType::kFloat32 &&
+          !graph.is_constant_expression(output))
+        names.insert(tensor.name);
+    }
+  }
+  names.erase(std::string());
+  return names;
+}
 
 }  // namespace
 
@@ -30,7 +45,7 @@ core::Result<IndependentRuntime> start_runtime(const JudgeRequest& request) {
 }
 
 FileJudge::FileJudge(workers::RuntimeWorker worker, fs::path original, const core::Graph& interface)
-    : worker_(std::move(worker)), original_(std::move(original)) {
+    : worker_(std::move(worker)), original_(std::move(original)), noisy_(real_results(interface)) {
   for (const core::TensorId id : interface.inputs())
     input_names_.push_back(interface.tensor(id).name);
 }
@@ -65,7 +80,7 @@ void FileJudge::close(Model model) {
   loaded_.erase(old);
 }
 
-void FileJudge::move_weights(std::uint64_t seed) {
+void FileJudge::move(std::uint64_t seed) {
   if (seed == moves_) return;
   close(Model::kMovedOriginal);
   moves_ = seed;
@@ -88,7 +103,7 @@ core::Result<fs::path> FileJudge::path_of(Model model) {
   if (model != Model::kMovedOriginal) return original_;
   SOAPSTONE_ASSIGN_OR_RETURN(moved_folder_, workers::PrivateFolder::make());
   const fs::path moved = moved_folder_->path() / "moved.onnx";
-  SOAPSTONE_RETURN_IF_ERROR(models::write_moved_weights(original_, moved, kFirstMove + moves_));
+  SOAPSTONE_RETURN_IF_ERROR(models::write_moved(original_, moved, kFirstMove + moves_, noisy_));
   return moved;
 }
 
@@ -97,8 +112,12 @@ core::Result<std::size_t> FileJudge::load(Model model) {
   workers::LoadOptions options;
   options.optimizations = model == Model::kOptimizedOriginal || model == Model::kOptimizedRewritten;
   SOAPSTONE_ASSIGN_OR_RETURN(const fs::path path, path_of(model));
-  SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t number, worker_.load(path, options));
-  loaded_.emplace(model, number);
+  auto number = worker_.load(path, options);
+  if (!number && model == Model::kMovedOriginal && !noisy_.empty()) {
+    noisy_.clear();  // it may be what the runtime has no kernel for
+    return load(model);
+  }
+  if (number) loaded_.emplace(model, *number);
   return number;
 }
 

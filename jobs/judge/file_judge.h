@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,7 +63,7 @@ class FileJudge final : public search::Judge {
   core::Status rewrite(const core::Graph& graph) override;
   core::Result<std::vector<search::NamedResult>>
   run(Model model, std::span<const core::Literal> inputs) override;
-  void move_weights(std::uint64_t seed) override;
+  void move(std::uint64_t seed) override;
   /// The file that was written for this graph, if it was the last one.
   std::optional<std::filesystem::path> file_of(const core::Graph& graph) const;
 
@@ -75,6 +76,7 @@ class FileJudge final : public search::Judge {
 
   workers::RuntimeWorker worker_;
   std::filesystem::path original_, rewritten_;
+  std::set<std::string> noisy_;  ///< What is off by chance in the moved original.
   std::vector<std::string> input_names_;
   std::optional<workers::PrivateFolder> folder_, moved_folder_;
   Write write_;

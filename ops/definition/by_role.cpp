@@ -75,6 +75,12 @@ core::Result<core::TensorId> append_filled(core::GraphBuilder& builder, const co
                           {op.find_role(core::AttributeRole::kReal)->name, value}});
 }
 
+core::Result<core::TensorId> append_product(core::GraphBuilder& builder, core::TensorId a,
+                                            core::TensorId b) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto product, append(builder, "mul", {a, b}));
+  return product[0];
+}
+
 core::Result<core::TensorId> append_diagonal(core::GraphBuilder& builder,
                                              const core::Shape& shape) {
   const OpDefinition& op = operator_with(Movement::kDiagonal);

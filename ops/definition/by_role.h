@@ -29,6 +29,9 @@ bool stands_for_weights(const core::Graph& graph, const core::Node& node);
 /// Appends the constant of that shape with this number everywhere.
 core::Result<core::TensorId> append_filled(core::GraphBuilder& builder, const core::Shape& shape,
                                            double value);
+/// Appends the product, element by element.
+core::Result<core::TensorId> append_product(core::GraphBuilder& builder, core::TensorId a,
+                                            core::TensorId b);
 /// Appends the unit matrix, or kernel, of that shape.
 core::Result<core::TensorId> append_diagonal(core::GraphBuilder& builder, const core::Shape& shape);
 

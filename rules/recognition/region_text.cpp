@@ -48,6 +48,11 @@ RegionText::RegionText(const Graph& graph, TensorId x) : graph_(graph) {
   head_ = fmt::format("  x: {}\n", declared(type, names_of(known_sizes(type.shape))));
 }
 
+std::string RegionText::input(TensorId id) {
+  const auto known = names_.find(id);
+  return known != names_.end() ? known->second : declare(id);
+}
+
 std::string RegionText::add(TensorId id) {
   if (!id.valid()) return "_";
   if (const auto known = names_.find(id); known != names_.end()) return known->second;

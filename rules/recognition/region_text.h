@@ -1,4 +1,4 @@
-// The text of a rule whose source is a part of the graph that reads one tensor and constants.
+// The text of a rule whose source is a part of the graph that reads few tensors and constants.
 #pragma once
 
 #include <map>
@@ -22,8 +22,11 @@ class RegionText {
   /// The tensor is `x`.
   RegionText(const core::Graph& graph, core::TensorId x);
 
-  /// What computes the tensor, down to `x` and constants, becomes part of the source. The name of
-  /// the tensor in it.
+  /// Another tensor that is read, whatever computes it. Its name.
+  std::string input(core::TensorId id);
+
+  /// What computes the tensor, down to inputs and constants, becomes part of the source. The name
+  /// of the tensor in it.
   std::string add(core::TensorId id);
 
   /// Something else computes the tensor: lines of the source with a result of that name.

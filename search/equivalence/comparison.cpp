@@ -50,6 +50,13 @@ Comparison::Comparison(const EquivalenceOptions& options, std::vector<Floor> flo
   for (const std::string& name : output_names) report_.outputs.push_back({name});
 }
 
+Rounding of_moved(const EquivalenceOptions& options, int sample, const Floor& floor,
+                  Rounding seen) {
+  const int drawn = sample - static_cast<int>(options.inputs.size());
+  if (drawn >= 0 && is_level(sample_kind(drawn))) seen.equal_terms = floor.of_equal_terms;
+  return seen;
+}
+
 bool Comparison::add(int sample, Expected& expected, const std::vector<std::vector<double>>& actual,
                      const AskRounding& ask, std::string_view how) {
   if (actual.size() != expected.values.size()) {
@@ -96,12 +103,15 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
 /// The original's own error shows how it amplifies rounding by one part in 2^23, which is what
 /// constants of the rewritten graph may be off by.
 bool Comparison::same_exactly(std::size_t output, const Expected& expected,
-                              const std::vector<double>& exact, const std::vector<double>& actual,
+                              const std::vector<double>& exact, std::vector<double> actual,
                               OutputError& error) const {
   const Floor& own = floors_[output];
-  if (own.is_integer())
-    return compare(exact, actual, own, nullptr, {}, error) || expected.values[output] != exact;
-  Rounding seen = rounding_of(expected.values[output], exact);
+  const std::vector<double>& values = expected.values[output];
+  if (own.is_integer()) return compare(exact, actual, own, nullptr, {}, error) || values != exact;
+  // Where the original is a quotient of numbers too small for its type, doubles have no digits.
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i])) actual[i] = exact[i];
+  Rounding seen = rounding_of(values, exact);
   if (output < expected.rounding.size()) seen.widen(expected.rounding[output]);
   const Rounding amplified{{}, seen.own_error * std::min(1.0, 0x1p-23 / own.spacing), seen.factor};
   // What cancels to zeros everywhere leaves as much as its constants have digits.

@@ -25,6 +25,10 @@ using AskRounding = std::function<bool(Expected&, int turn)>;
 /// are nearly the same, and one run with numbers moved may miss them.
 inline constexpr int kMostMoves = 8;
 
+/// What a run with numbers moved says of the sample: where the terms of sums are all alike, their
+/// rounding adds up.
+Rounding of_moved(const EquivalenceOptions& options, int sample, const Floor& floor, Rounding seen);
+
 class Comparison {
  public:
   /// `floors`: by output.
@@ -45,7 +49,7 @@ class Comparison {
  private:
   void differ(int sample, std::size_t output, std::string what);
   bool same_exactly(std::size_t output, const Expected& expected, const std::vector<double>& exact,
-                    const std::vector<double>& actual, OutputError& error) const;
+                    std::vector<double> actual, OutputError& error) const;
 
   const EquivalenceOptions& options_;
   std::vector<Floor> floors_;

@@ -2,14 +2,20 @@
 // doubles nothing is rounded between nodes either.
 #include "search/equivalence/double_precision.h"
 
+#include <random>
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "core/base/check.h"
+#include "core/base/random.h"
 #include "core/graph/float_format.h"
 #include "ops/analysis/analysis.h"
+#include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "runtime/execution/executor.h"
+#include "search/equivalence/rounding.h"
 
 namespace soapstone::search {
 namespace {
@@ -50,36 +56,81 @@ core::Attributes exact(const core::Node& node, DataType type) {
   return attributes;
 }
 
-}  // namespace
+/// A copy of a graph with wider types.
+class WideCopy {
+ public:
+  /// `noise`: what each factor rounds to, if there are any.
+  WideCopy(const Graph& graph, std::vector<DataType>* noise)
+      : graph_(graph), noise_(noise), builder_({}, graph.symbols()), mine_(graph.tensor_bound()) {}
 
-Graph in_double_precision(const Graph& graph) {
-  core::GraphBuilder builder({}, graph.symbols());
-  std::vector<TensorId> mine(graph.tensor_bound());
-  for (const TensorId id : graph.inputs())
-    mine[id.index()] = builder.add_input(graph.tensor(id).name, widened(graph.tensor(id).type));
-  const auto id_of = [&](TensorId id) {
-    if (!id.valid()) return id;
-    TensorId& known = mine[id.index()];
-    if (!known.valid()) known = builder.add_constant(widened(graph.tensor(id).value));
-    return known;
-  };
-  for (const core::NodeId id : graph.order()) {
-    const core::Node& node = graph.node(id);
+  Graph run() {
+    for (const TensorId id : graph_.inputs())
+      mine_[id.index()] =
+          builder_.add_input(graph_.tensor(id).name, widened(graph_.tensor(id).type));
+    for (const core::NodeId id : graph_.order()) copy(graph_.node(id));
+    std::vector<TensorId> outputs;
+    for (const TensorId id : graph_.outputs()) outputs.push_back(id_of(id));
+    builder_.set_outputs(std::move(outputs));
+    auto result = std::move(builder_).finish();
+    CHECK(result.ok(), "a copy of a graph is a graph");
+    return *std::move(result);
+  }
+
+ private:
+  void copy(const core::Node& node) {
     std::vector<TensorId> inputs;
     std::vector<core::TensorType> types;
     for (const TensorId input : node.inputs) inputs.push_back(id_of(input));
-    for (const TensorId output : node.outputs) types.push_back(widened(graph.tensor(output).type));
-    const core::Attributes attributes = exact(node, graph.tensor(node.outputs[0]).type.data_type);
+    for (const TensorId output : node.outputs) types.push_back(widened(graph_.tensor(output).type));
+    const core::Attributes attributes = exact(node, graph_.tensor(node.outputs[0]).type.data_type);
     const auto made =
-        builder.add_node(*node.op, attributes, std::move(inputs), std::move(types), node.name);
-    for (std::size_t k = 0; k < made.size(); ++k) mine[node.outputs[k].index()] = made[k];
+        builder_.add_node(*node.op, attributes, std::move(inputs), std::move(types), node.name);
+    for (std::size_t k = 0; k < made.size(); ++k)
+      mine_[node.outputs[k].index()] = off_by_chance(made[k], graph_.tensor(node.outputs[k]).type);
   }
-  std::vector<TensorId> outputs;
-  for (const TensorId id : graph.outputs()) outputs.push_back(id_of(id));
-  builder.set_outputs(std::move(outputs));
-  auto result = std::move(builder).finish();
-  CHECK(result.ok(), "a copy of a graph is a graph");
-  return *std::move(result);
+
+  TensorId id_of(TensorId id) {
+    if (!id.valid()) return id;
+    TensorId& known = mine_[id.index()];
+    if (known.valid()) return known;
+    const core::Tensor& constant = graph_.tensor(id);
+    known = builder_.add_constant(widened(constant.value));
+    // What has fewer dimensions may be sizes and not quantities.
+    if (constant.type.shape.size() >= 2) known = off_by_chance(known, constant.type);
+    return known;
+  }
+
+  TensorId off_by_chance(TensorId id, const core::TensorType& type) {
+    if (noise_ == nullptr || !core::is_floating(type.data_type) || !core::concrete(type.shape))
+      return id;
+    const TensorId factor =
+        builder_.add_input(fmt::format("noise_{}", noise_->size()), widened(type));
+    noise_->push_back(type.data_type);
+    return ops::append_product(builder_, id, factor).value();
+  }
+
+  const Graph& graph_;
+  std::vector<DataType>* noise_;
+  core::GraphBuilder builder_;
+  std::vector<TensorId> mine_;
+};
+
+Literal noise(const core::TensorType& type, DataType rounded_to, std::mt19937_64& random) {
+  const core::Dims dims = core::concrete(type.shape).value();
+  std::vector<double> factors(static_cast<std::size_t>(core::element_count(dims)));
+  for (double& factor : factors)
+    factor = 1 + spacing(rounded_to) * (2 * core::draw_uniform(random) - 1);
+  return Literal::copy(DataType::kFloat64, dims, std::as_bytes(std::span(factors)));
+}
+
+}  // namespace
+
+Graph in_double_precision(const Graph& graph) { return WideCopy(graph, nullptr).run(); }
+
+NoisyGraph with_noise(const Graph& graph) {
+  std::vector<DataType> types;
+  Graph noisy = WideCopy(graph, &types).run();
+  return {std::move(noisy), std::move(types)};
 }
 
 double reference_work(const Graph& graph) {
@@ -95,27 +146,43 @@ double reference_work(const Graph& graph) {
   return work;
 }
 
-double constant_elements(const Graph& graph) {
+namespace {
+
+double elements(const Graph& graph, bool of_constants) {
   double count = 0;
   for (std::size_t k = 0; k < graph.tensor_bound(); ++k) {
     const TensorId id(k);
-    if (!graph.contains(id) || !graph.is_constant_expression(id)) continue;
+    if (!graph.contains(id) || graph.is_constant_expression(id) != of_constants) continue;
     if (const auto dims = core::concrete(graph.tensor(id).type.shape))
       count += static_cast<double>(core::element_count(*dims));
   }
   return count;
 }
 
+double result_elements(const Graph& graph) { return elements(graph, false); }
+
+}  // namespace
+
+double constant_elements(const Graph& graph) { return elements(graph, true); }
+
 struct DoublePrecision::State {
   Graph graph;
+  std::vector<DataType> noise;
   std::unique_ptr<runtime::Backend> backend = runtime::make_reference_backend();
   std::optional<runtime::Executable> executable;
 };
 
-DoublePrecision::DoublePrecision(const Graph& graph, double most_work) {
+DoublePrecision::DoublePrecision(const Graph& graph, double most_work, Between between) {
   if (reference_work(graph) > most_work || constant_elements(graph) > kMostConstants) return;
   auto state = std::make_unique<State>();
-  state->graph = in_double_precision(graph);
+  if (between == Between::kNoise) {
+    if (result_elements(graph) > kMostConstants) return;
+    NoisyGraph noisy = with_noise(graph);
+    state->graph = std::move(noisy.graph);
+    state->noise = std::move(noisy.types);
+  } else {
+    state->graph = in_double_precision(graph);
+  }
   auto executable = runtime::Executable::make(state->graph, *state->backend);
   if (!executable) return;
   state->executable.emplace(*std::move(executable));
@@ -128,11 +195,16 @@ DoublePrecision::DoublePrecision(DoublePrecision&&) noexcept = default;
 bool DoublePrecision::is_affordable() const { return state_ != nullptr; }
 
 std::optional<std::vector<std::vector<double>>>
-DoublePrecision::run(const std::vector<Literal>& inputs) {
+DoublePrecision::run(const std::vector<Literal>& inputs, std::uint64_t seed) {
   if (!state_) return std::nullopt;
   std::vector<Literal> wide;
   for (const Literal& input : inputs)
     wide.push_back(*widened(std::make_shared<const Literal>(input)));
+  std::mt19937_64 random(seed);
+  for (std::size_t k = 0; k < state_->noise.size(); ++k) {
+    const TensorId factor = state_->graph.inputs()[inputs.size() + k];
+    wide.push_back(noise(state_->graph.tensor(factor).type, state_->noise[k], random));
+  }
   auto results = state_->executable->run(wide);
   if (!results) return std::nullopt;
   std::vector<std::vector<double>> values;

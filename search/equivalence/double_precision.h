@@ -1,6 +1,8 @@
 // A graph with doubles for all its real numbers: what rounding in f32 or f16 is measured against.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -12,6 +14,15 @@ namespace soapstone::search {
 /// The same nodes, inputs and constants; f32, f16 and bf16 become f64.
 core::Graph in_double_precision(const core::Graph& graph);
 
+/// The same with a factor for each result of a node that has real numbers and for each matrix of
+/// weights: another input, of their own size, behind those of the graph. Factors near one are what
+/// rounding between nodes is like (Parker, Monte Carlo Arithmetic, 1997).
+struct NoisyGraph {
+  core::Graph graph;
+  std::vector<core::DataType> types;  ///< By factor: what is rounded to.
+};
+NoisyGraph with_noise(const core::Graph& graph);
+
 /// How long the reference kernels take for a run, in operations of their plainest kind, constant
 /// expressions included.
 double reference_work(const core::Graph& graph);
@@ -22,13 +33,18 @@ double constant_elements(const core::Graph& graph);
 /// or memory. Errors: those of running.
 class DoublePrecision {
  public:
-  DoublePrecision(const core::Graph& graph, double most_work);
+  enum class Between : std::uint8_t {
+    kExact,
+    kNoise,  ///< Each result is off by chance, by as much as rounding to its own type may leave.
+  };
+  DoublePrecision(const core::Graph& graph, double most_work, Between between = Between::kExact);
   ~DoublePrecision();
   DoublePrecision(DoublePrecision&&) noexcept;
 
   bool is_affordable() const;
-  /// The results as doubles. `inputs` are of the graph's own types.
-  std::optional<std::vector<std::vector<double>>> run(const std::vector<core::Literal>& inputs);
+  /// The results as doubles. `inputs` are of the graph's own types; `seed`: of the noise.
+  std::optional<std::vector<std::vector<double>>> run(const std::vector<core::Literal>& inputs,
+                                                      std::uint64_t seed = 0);
 
  private:
   struct State;

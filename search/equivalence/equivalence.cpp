@@ -158,7 +158,7 @@ struct EquivalenceCheck::State {
   CutGraph cut;
   std::vector<Floor> floors;
   std::optional<runtime::Executable> executable, unfused;
-  std::optional<DoublePrecision> precise;
+  std::optional<DoublePrecision> precise, noisy;
   std::map<int, std::vector<Literal>> results;  ///< Results of the original, by sample.
   std::map<int, std::vector<std::vector<double>>> exact;
   std::map<int, std::vector<Literal>> replaced;  ///< Inputs that the original rejects, by others.
@@ -173,7 +173,7 @@ struct EquivalenceCheck::State {
   core::Result<Expected> expected(int sample);
   const std::vector<std::vector<double>>* exact_results(int sample);
   bool ask_rounding(int sample, Expected& expected, int turn);
-  bool move(int sample, Expected& expected, int turn);
+  std::optional<std::vector<std::vector<double>>> moved(int sample, int turn);
   core::Result<bool> compare_on(int sample, runtime::Executable& other,
                                 DoublePrecision* other_exact, Comparison& comparison);
   core::Result<CutGraph> cut_alike(const Graph& other) const;
@@ -225,30 +225,41 @@ const std::vector<std::vector<double>>* EquivalenceCheck::State::exact_results(i
   return &exact.emplace(sample, *std::move(values)).first->second;
 }
 
-/// From another run of the original: other kernels, and inputs as rounding might have left them.
-bool EquivalenceCheck::State::move(int sample, Expected& expected, int turn) {
+/// With noise between the nodes; for large graphs, with other kernels and with inputs as rounding
+/// might have left them. Nothing: that is not to be had either.
+std::optional<std::vector<std::vector<double>>> EquivalenceCheck::State::moved(int sample,
+                                                                               int turn) {
+  const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(turn);
+  if (!noisy) noisy.emplace(cut.graph, kMostWork, DoublePrecision::Between::kNoise);
+  if (noisy->is_affordable()) return noisy->run(inputs(sample), seed);
   if (!unfused) {
     auto made = lean_executable(cut.graph, backend, runtime::Fusion::kNone);
-    if (!made) return false;
+    if (!made) return std::nullopt;
     unfused.emplace(*std::move(made));
   }
-  const auto again =
-      unfused->run(perturbed(inputs(sample), options.seed + static_cast<std::uint64_t>(turn)));
-  if (!again) return false;
-  const auto values = to_doubles(*again);
-  expected.rounding.resize(values.size());
-  for (std::size_t k = 0; k < values.size(); ++k)
-    if (!floors[k].is_integer())
-      expected.rounding[k].widen(rounding_between(expected.values[k], values[k]));
-  return true;
+  const auto again = unfused->run(perturbed(inputs(sample), seed));
+  if (!again) return std::nullopt;
+  return to_doubles(*again);
 }
 
 /// From double precision if that is affordable, then from as many other runs as are needed.
 bool EquivalenceCheck::State::ask_rounding(int sample, Expected& expected, int turn) {
-  const auto* const values = turn == 0 ? exact_results(sample) : nullptr;
-  if (values == nullptr) return turn < kMostMoves && move(sample, expected, turn);
-  for (std::size_t k = 0; k < values->size(); ++k)
-    expected.rounding.push_back(rounding_of(expected.values[k], (*values)[k]));
+  const auto* const known = exact_results(sample);
+  if (turn == 0 && known != nullptr) {
+    for (std::size_t k = 0; k < known->size(); ++k)
+      expected.rounding.push_back(rounding_of(expected.values[k], (*known)[k]));
+    return true;
+  }
+  if (turn >= kMostMoves) return false;
+  const auto values = moved(sample, turn);
+  if (!values) return false;
+  expected.rounding.resize(values->size());
+  for (std::size_t k = 0; k < values->size(); ++k) {
+    if (floors[k].is_integer()) continue;
+    const auto& from = known != nullptr ? (*known)[k] : expected.values[k];
+    expected.rounding[k].widen(
+        of_moved(options, sample, floors[k], rounding_between(from, (*values)[k])));
+  }
   return true;
 }
 

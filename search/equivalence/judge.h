@@ -25,7 +25,7 @@ class Judge {
   enum class Model : std::uint8_t {
     kOriginal,
     kOptimizedOriginal,  ///< With the runtime's own optimizations: what it may round otherwise.
-    kMovedOriginal,      ///< With weights moved to neighbors: how much rounding matters.
+    kMovedOriginal,      ///< With weights and results off by chance: how much rounding matters.
     kRewritten,
     kOptimizedRewritten,  ///< Likewise: what the user will run.
   };
@@ -41,7 +41,7 @@ class Judge {
   virtual core::Result<std::vector<NamedResult>> run(Model model,
                                                      std::span<const core::Literal> inputs) = 0;
   /// Model::kMovedOriginal becomes another one. 0: the first.
-  virtual void move_weights(std::uint64_t seed) = 0;
+  virtual void move(std::uint64_t seed) = 0;
 };
 
 }  // namespace soapstone::search

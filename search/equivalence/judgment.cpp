@@ -85,7 +85,7 @@ void Judgment::move(int sample, Noise& noise) {
   const auto turn = static_cast<std::uint64_t>(noise.moves++);
   const auto inputs =
       perturbed(inputs_of_sample(original_, options_, sample), options_.seed + turn);
-  judge_.move_weights(turn);
+  judge_.move(turn);
   auto moved = run_on(Judge::Model::kMovedOriginal, inputs);
   if (!moved) {
     moved =
@@ -93,9 +93,10 @@ void Judgment::move(int sample, Noise& noise) {
                                                                : Judge::Model::kOptimizedOriginal,
                inputs);
   }
+  noise.moved.resize(floors_.size());
   const std::vector<Rounding> seen = rounding_to(sample, moved);
-  if (noise.moved.empty()) noise.moved.resize(seen.size());
-  for (std::size_t k = 0; k < seen.size(); ++k) noise.moved[k] = larger(noise.moved[k], seen[k]);
+  for (std::size_t k = 0; k < seen.size(); ++k)
+    noise.moved[k].widen(of_moved(options_, sample, floors_[k], seen[k]));
 }
 
 /// What the runtime's own optimizations change in the original, and what weights and inputs do as
@@ -110,19 +111,12 @@ const Judgment::Noise& Judgment::noise_on(int sample, int moves) {
   return noise;
 }
 
-/// As deployed, the runtime may choose kernels for the result that sum in an order which no run of
-/// the original shows.
-bool Judgment::ask_rounding(int sample, bool as_deployed, Expected& expected, int turn) {
+bool Judgment::ask_rounding(int sample, Expected& expected, int turn) {
   if (turn >= kMostMoves) return false;
   const Noise& noise = noise_on(sample, turn + 1);
-  const int drawn = sample - static_cast<int>(options_.inputs.size());
-  const bool adds_up = as_deployed && drawn >= 0 && is_level(sample_kind(drawn));
   expected.rounding.clear();
-  for (std::size_t k = 0; k < noise.moved.size(); ++k) {
-    Rounding of_moved = noise.moved[k];
-    if (adds_up) of_moved.factor *= floors_[k].of_equal_terms;
-    expected.rounding.push_back(larger(noise.optimized[k], of_moved));
-  }
+  for (std::size_t k = 0; k < noise.moved.size(); ++k)
+    expected.rounding.push_back(larger(noise.optimized[k], noise.moved[k]));
   return true;
 }
 
@@ -162,7 +156,7 @@ bool Judgment::compare(int sample, const Results& actual, Expected& expected, bo
     return false;
   return comparison.add(
       sample, expected, actual.values,
-      [&](Expected& asked, int turn) { return ask_rounding(sample, as_deployed, asked, turn); },
+      [&](Expected& asked, int turn) { return ask_rounding(sample, asked, turn); },
       words_for(as_deployed));
 }
 

@@ -66,7 +66,7 @@ class Judgment {
   std::vector<Rounding> rounding_to(int sample, const core::Result<Results>& again);
   void move(int sample, Noise& noise);
   const Noise& noise_on(int sample, int moves);
-  bool ask_rounding(int sample, bool as_deployed, Expected& expected, int turn);
+  bool ask_rounding(int sample, Expected& expected, int turn);
   bool is_as_read(int sample, const Results& original, Comparison& comparison) const;
   bool has_interface_of(const Results& original, int sample, const Results& actual,
                         bool as_deployed, Comparison& comparison) const;

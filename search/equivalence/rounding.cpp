@@ -212,6 +212,7 @@ void Rounding::widen(const Rounding& other) {
   if (other.allowed() <= allowed()) return;
   own_error = other.own_error;
   factor = other.factor;
+  equal_terms = other.equal_terms;
 }
 
 const Rounding& larger(const Rounding& a, const Rounding& b) {

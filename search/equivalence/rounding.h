@@ -33,7 +33,9 @@ struct Rounding {
   /// How far the original is from it; without it, how far two runs of the original are apart.
   double own_error = 0;
   double factor = 0;  ///< So many times the own error is allowed.
-  double allowed() const { return factor * own_error; }
+  /// And that many times more where rounding adds up: Floor::of_equal_terms.
+  double equal_terms = 1;
+  double allowed() const { return factor * equal_terms * own_error; }
   /// Allows for what the other does, too; the exact values stay.
   void widen(const Rounding& other);
 };

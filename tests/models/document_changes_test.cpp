@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "models/onnx/batch_size.h"
-#include "models/onnx/moved_weights.h"
+#include "models/onnx/moved.h"
+#include "ops/evaluation/evaluate.h"
 #include "tests/models/onnx_text.h"
 
 namespace soapstone::models {
@@ -51,7 +54,7 @@ TEST_F(DocumentChanges, WeightsMoveToNeighbors) {
   const auto path = saved(R"(g (float[2, 3] x) => (float[2, 3] y)
       <float[2, 3] w = {1.0, -2.0, 0.0, 3.5, -1e-3, 7e9}, float[3] b = {1.0, 2.0, 3.0}>
       { a = Mul(x, w) y = Add(a, b) })");
-  ASSERT_TRUE(write_moved_weights(path, changed(), 1).ok());
+  ASSERT_TRUE(write_moved(path, changed(), 1).ok());
   const OnnxModel before = *read_onnx(path), after = *read_onnx(changed());
   EXPECT_EQ(operators(before.graph), operators(after.graph));
   const auto weight = [](const OnnxModel& model, std::size_t node) {
@@ -68,6 +71,28 @@ TEST_F(DocumentChanges, WeightsMoveToNeighbors) {
     moved += is[k] != was[k] ? 1 : 0;
   }
   EXPECT_GE(moved, 1);
+}
+
+TEST_F(DocumentChanges, ResultsBecomeNoisy) {
+  const auto path = saved(R"(g (float[4, 500] x, float[4, 500] z) => (float[4, 500] y)
+      { t = Identity(x) u = Identity(z) y = Sub(t, u) })");
+  ASSERT_TRUE(write_moved(path, changed(), 1, {"t", "y", "nothing"}).ok());
+  const core::Graph graph = read_onnx(changed())->graph;
+  const auto of = [&](double both) {
+    const std::vector<double> values(2000, both);
+    return ops::evaluate_graph<double>(graph, std::vector{values, values})->at(0);
+  };
+  const std::vector<double> off = of(1);
+  const auto [least, most] = std::ranges::minmax_element(off);
+  EXPECT_GE(*least, -0x1p-23);
+  EXPECT_LE(*most, 0x1p-22);
+  const double mean = std::accumulate(off.begin(), off.end(), 0.0) / 2000;
+  EXPECT_LT(std::abs(mean), 0x1p-24) << "up as well as down";
+  EXPECT_LT(*least, 0);
+  EXPECT_GT(*most, 0);
+  EXPECT_NE(std::vector(off.begin(), off.begin() + 500),
+            std::vector(off.begin() + 500, off.begin() + 1000));
+  EXPECT_EQ(of(0), std::vector<double>(2000, 0));
 }
 
 TEST_F(DocumentChanges, AnOpenBatchIsSet) {
@@ -99,7 +124,7 @@ TEST_F(DocumentChanges, DefaultsAreNoInputs) {
 
 TEST_F(DocumentChanges, NoModelIsAnError) {
   write_file(folder_.path() / "none.onnx", "none");
-  const auto status = write_moved_weights(folder_.path() / "none.onnx", changed(), 1);
+  const auto status = write_moved(folder_.path() / "none.onnx", changed(), 1);
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().where, HasSubstr("none.onnx"));
   EXPECT_FALSE(std::filesystem::exists(changed()));

@@ -96,6 +96,41 @@ TEST(Recognition, FindsAFunctionBehindANorm) {
   EXPECT_THAT(plans, SizeIs(2));
 }
 
+/// What baselines make of a gate that is written out: v · (1/(1 + exp(−x))).
+TEST(Recognition, ADivisorIsOneOverAFunction) {
+  const auto plans = find_named_functions(graph_of(R"(graph gates
+  x: f32[2, 8, 1]
+  v: f32[2, 8, 4]
+  w: f32[8, 4]
+  one = full(; shape=[], value=1)
+  n = neg(x)
+  e = exp(n)
+  s = add(e, one)
+  a = div(v, s)
+  b = div(w, s)
+  return a, b
+)"));
+  ASSERT_THAT(plans, SizeIs(1));
+  ASSERT_THAT(plans[0].steps, SizeIs(2)) << "the sum goes when both are products";
+  EXPECT_EQ(steps_without_rules(plans), 0U);
+  expect_rules_hold(made_rules(plans), 5);
+}
+
+TEST(Recognition, ADivisorIsNothingElse) {
+  EXPECT_THAT(find_named_functions(graph_of(R"(graph gates
+  x: f32[2, 8]
+  v: f32[2, 8]
+  two = full(; shape=[], value=2)
+  n = neg(x)
+  e = exp(n)
+  s = add(e, two)
+  a = div(v, s)
+  b = div(s, v)
+  return a, b
+)")),
+              IsEmpty());
+}
+
 TEST(Recognition, NamesAsFewOperatorsAsThereAre) {
   EXPECT_THAT(find_named_functions(graph_of(R"(graph silu
   x: f32[2, 8]

@@ -32,11 +32,11 @@ class FakeJudge : public Judge {
       return core::unsupported("no kernel for Secret");
     if (!is_optimized && refuses_as_written) return core::unsupported("no kernel for i16");
     if (is_rewritten && breaks) return core::unavailable("crashed (signal 11)");
-    if (model == Model::kMovedOriginal && !move)
+    if (model == Model::kMovedOriginal && !moved)
       return core::unsupported("the weights are in another language");
     const auto backend = runtime::make_reference_backend();
     core::Graph graph = is_rewritten ? rewritten_ : original_;
-    if (model == Model::kMovedOriginal) graph = move(graph);
+    if (model == Model::kMovedOriginal) graph = moved(graph);
     if (is_optimized && optimize) {
       auto optimized = optimize(graph);
       if (!optimized) return optimized.error();
@@ -50,17 +50,17 @@ class FakeJudge : public Judge {
     return results;
   }
 
-  void move_weights(std::uint64_t seed) override { moves = seed; }
+  void move(std::uint64_t seed) override { moves = seed; }
 
   std::function<core::Graph(const core::Graph&)> change;
   /// The runtime's own optimizations.
   std::function<core::Result<Graph>(const core::Graph&)> optimize;
-  /// What moving weights makes of the original; none: it cannot be done.
-  std::function<core::Graph(const core::Graph&)> move;
+  /// What the original becomes when it is moved; none: it cannot be done.
+  std::function<core::Graph(const core::Graph&)> moved;
   bool refuses_original = false, refuses_rewritten = false, breaks = false;
   bool refuses_as_written = false;  ///< What its own optimizations have not changed.
   int written = 0;
-  std::uint64_t moves = 0;  ///< What the weights were moved by last.
+  std::uint64_t moves = 0;  ///< The seed of the last move.
 
  private:
   core::Graph original_, rewritten_;

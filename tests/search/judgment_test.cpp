@@ -191,7 +191,7 @@ Graph sum_off_by(float off) {
 TEST(Judgment, MovedWeightsShowWhatRoundingDoes) {
   const auto judged_with = [](float moved, float off) {
     FakeJudge judge(sum_off_by(0));
-    if (moved != 0) judge.move = [moved](const Graph&) { return sum_off_by(moved); };
+    if (moved != 0) judge.moved = [moved](const Graph&) { return sum_off_by(moved); };
     judge.change = [off](const Graph&) { return sum_off_by(off); };
     return judged(judge, sum_off_by(0), sum_off_by(0)).equivalence.equal;
   };
@@ -205,7 +205,7 @@ TEST(Judgment, MovedWeightsShowWhatRoundingDoes) {
 TEST(Judgment, RoundingThatFewRunsShowIsLookedForAgain) {
   const auto judged_with = [](std::uint64_t shown_by, float off) {
     FakeJudge judge(sum_off_by(0));
-    judge.move = [&](const Graph&) { return sum_off_by(judge.moves == shown_by ? 4e-5F : 0); };
+    judge.moved = [&](const Graph&) { return sum_off_by(judge.moves == shown_by ? 4e-5F : 0); };
     judge.change = [off](const Graph&) { return sum_off_by(off); };
     return judged(judge, sum_off_by(0), sum_off_by(0)).equivalence.equal;
   };
@@ -242,25 +242,26 @@ Graph mean_off_at_zeros(float factor, std::optional<float> off) {
 }
 
 /// Terms that are all alike are rounded alike, so a kernel that adds them up one by one is further
-/// off than chance would have it. What is written in the file is no such thing.
-TEST(Judgment, SumsOfEqualTermsMayBeFurtherOffAsDeployed) {
+/// off than chance would have it.
+TEST(Judgment, SumsOfEqualTermsMayBeFurtherOff) {
   const Graph original = mean_off_at_zeros(1, std::nullopt), rewritten = mean_off_at_zeros(1, 0);
   const auto judged_with = [&](float off, bool as_deployed) {
     const auto off_if_rewritten = [&, off](const Graph& graph) {
       return graph.hash() == rewritten.hash() ? mean_off_at_zeros(1, off) : graph;
     };
     FakeJudge judge(original);
-    judge.move = [](const Graph&) { return mean_off_at_zeros(1 + 0x1p-23F, std::nullopt); };
+    judge.moved = [](const Graph&) { return mean_off_at_zeros(1 + 0x1p-23F, std::nullopt); };
     if (as_deployed)
       judge.optimize = off_if_rewritten;
     else
       judge.change = off_if_rewritten;
     return judged(judge, original, rewritten).equivalence.equal;
   };
-  EXPECT_TRUE(judged_with(0, true));
-  EXPECT_TRUE(judged_with(4e-5F, true));
-  EXPECT_FALSE(judged_with(4e-5F, false));
-  EXPECT_FALSE(judged_with(4e-3F, true));
+  for (const bool as_deployed : {false, true}) {
+    EXPECT_TRUE(judged_with(0, as_deployed));
+    EXPECT_TRUE(judged_with(4e-5F, as_deployed));
+    EXPECT_FALSE(judged_with(4e-3F, as_deployed));
+  }
 }
 
 const char* const kDropsANegation = R"(
