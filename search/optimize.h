@@ -111,6 +111,8 @@ struct OptimizeReport {
   std::size_t proofs_tried = 0;
   std::size_t proofs_kept = 0;  ///< Others, that were made in earlier runs.
   double proof_cpu_s = 0;
+  /// Rules that were not used, for some values, since no proof was found.
+  std::vector<verifier::Admission::Refusal> refusals;
   std::size_t unproved_rules = 0;  ///< Loaded without a proof, baseline included.
   ProofChain chain;                ///< From the original to `graph`, if it was to be recorded.
   /// Rules without a proof on the way to `graph`, the baseline's included.

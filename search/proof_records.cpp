@@ -1,8 +1,8 @@
 // Records for the report: how the result was made, and which rules had no proof.
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
-
-#include <fmt/format.h>
 
 #include "search/optimizer.h"
 
@@ -46,7 +46,7 @@ void Optimizer::record_chain() {
     chain.add(ChainStep::Kind::kMergeDuplicates, report_.graph.hash());
 }
 
-/// Adds notes on rules without proofs, and on proofs that were not found.
+/// Tells of rules without proofs, and of proofs that were not found.
 void Optimizer::note_proofs() {
   std::set<std::string> applied;
   for (const SimplifyStep& step : report_.simplify.steps)
@@ -66,10 +66,7 @@ void Optimizer::note_proofs() {
     report_.proofs_tried += admission->proofs_tried();
     report_.proofs_kept += admission->proofs_kept();
     report_.proof_cpu_s += 1e-3 * admission->cpu_ms();
-    for (const auto& refusal : admission->refusals())
-      report_.notes.push_back(fmt::format("{} was not used{}{}: {}", refusal.rule,
-                                          refusal.values.empty() ? "" : " with ", refusal.values,
-                                          refusal.reason));
+    std::ranges::move(admission->refusals(), std::back_inserter(report_.refusals));
   }
 }
 

@@ -173,6 +173,10 @@ std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
   json["costs"] = run.costs;
   json["device"] = run.device;
   json["rounding"] = json_or_null(run.rounding, rounding_json);
+  json["proofs_not_found"] = ordered_json::array();
+  for (const auto& refusal : report.refusals)
+    json["proofs_not_found"].push_back(
+        {{"rule", refusal.rule}, {"values", refusal.values}, {"reason", refusal.reason}});
   json["notes"] = outcome.notes();
   if (explanation) json["explanation"] = explanation_json(*explanation);
   return json_text(json);

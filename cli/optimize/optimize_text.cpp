@@ -1,4 +1,6 @@
 // The text of optimize-graph's report, see optimize_report.h.
+#include <algorithm>
+#include <functional>
 #include <map>
 
 #include <fmt/format.h>
@@ -241,6 +243,21 @@ void add_search(Lines& lines, const search::OptimizeReport& report) {
                   100 * certificate.gap, 100 * certificate.largest_gap));
 }
 
+/// By reason, the most frequent first: a large graph has hundreds.
+void add_refusals(Lines& lines, const search::OptimizeReport& report) {
+  if (report.refusals.empty()) return;
+  std::map<std::string, std::size_t> counts;
+  for (const auto& refusal : report.refusals) ++counts[refusal.reason];
+  std::vector<std::pair<std::string, std::size_t>> reasons(counts.begin(), counts.end());
+  std::ranges::stable_sort(reasons, std::greater(), &std::pair<std::string, std::size_t>::second);
+  std::vector<std::string> parts;
+  for (const auto& [reason, count] : reasons)
+    parts.push_back(fmt::format("{} x {}", count, reason));
+  lines.line(fmt::format("proofs: for want of one {} rewrites were not tried (--json lists "
+                         "them): {}",
+                         report.refusals.size(), fmt::join(parts, "; ")));
+}
+
 }  // namespace
 
 std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
@@ -273,6 +290,7 @@ std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
   if (run.rounding) lines.line(fmt::format("rounding: {}", rounding_text(*run.rounding)));
   lines.line(fmt::format("total:  {:.1f} s, {:.1f} CPU s, {:.0f} MB peak", run.total_wall_s,
                          run.total_cpu_s, run.peak_rss_mb));
+  add_refusals(lines, report);
   for (const std::string& note : outcome.notes()) lines.line(fmt::format("note:   {}", note));
   add_left_out(lines, run);
   lines.line(run.output.empty()

@@ -2,6 +2,7 @@
 the same for any number of threads; and what is foretold is what is allocated."""
 
 import json
+import re
 import unittest
 
 from commands import Workspace, run, sanitizers
@@ -110,6 +111,8 @@ class HugeGraphsTest(unittest.TestCase):
         self.assertLess(gain * found["cost_after_us"], found["cost_before_us"])
         self.assertLess(3 * found["regions_searched"], found["regions"])
         self.assertLess(found["peak_rss_mb"], sanitizers.memory(300))
+        told = re.search(r"for want of one (\d+) rewrites", done.stdout)
+        self.assertEqual(int(told[1]) if told else 0, len(found["proofs_not_found"]))
 
     def test_transformer(self):
         self.check(1.08, "bert_base", "--set", "layers=40", "--set", "hidden=32", "--set",
