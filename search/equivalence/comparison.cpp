@@ -52,8 +52,8 @@ Comparison::Comparison(const EquivalenceOptions& options, std::vector<Floor> flo
 
 Rounding of_moved(const EquivalenceOptions& options, int sample, const Floor& floor,
                   Rounding seen) {
-  const int drawn = sample - static_cast<int>(options.inputs.size());
-  if (drawn >= 0 && is_level(sample_kind(drawn))) seen.equal_terms = floor.of_equal_terms;
+  const auto kind = kind_of(options, sample);
+  if (kind && is_level(*kind)) seen.equal_terms = floor.of_equal_terms;
   return seen;
 }
 
@@ -64,10 +64,7 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
          fmt::format("there are {} results instead of {}", actual.size(), expected.values.size()));
     return false;
   }
-  const int own = static_cast<int>(options_.inputs.size());
-  const Latitude latitude{options_.may_overflow && sample >= own &&
-                              sample_kind(sample - own) == SampleKind::kHuge,
-                          options_.may_recover};
+  const Latitude latitude = latitude_on(sample);
   const bool by_types = !options_.rtol && !options_.atol;
   std::vector<OutputError> errors(actual.size());
   const auto compare_one = [&](std::size_t k, bool last) {
@@ -100,9 +97,14 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
   return equal;
 }
 
+Latitude Comparison::latitude_on(int sample) const {
+  return {options_.may_overflow && kind_of(options_, sample) == SampleKind::kHuge,
+          options_.may_recover};
+}
+
 /// The original's own error shows how it amplifies rounding by one part in 2^23, which is what
 /// constants of the rewritten graph may be off by.
-bool Comparison::same_exactly(std::size_t output, const Expected& expected,
+bool Comparison::same_exactly(int sample, std::size_t output, const Expected& expected,
                               const std::vector<double>& exact, std::vector<double> actual,
                               OutputError& error) const {
   const Floor& own = floors_[output];
@@ -117,24 +119,22 @@ bool Comparison::same_exactly(std::size_t output, const Expected& expected,
   // What cancels to zeros everywhere leaves as much as its constants have digits.
   const Floor floor{kExactTolerance, kExactNoise, std::numeric_limits<double>::max(),
                     std::min(own.spacing, 0x1p-23)};
-  return compare(exact, actual, floor, &amplified, {false, options_.may_recover}, error);
+  return compare(exact, actual, floor, &amplified, latitude_on(sample), error);
 }
 
 bool Comparison::add_exact(int sample, Expected& expected,
                            const std::vector<std::vector<double>>& exact,
                            const std::vector<std::vector<double>>& actual, const AskRounding& ask) {
   bool equal = true;
-  const int drawn = sample - static_cast<int>(options_.inputs.size());
-  const bool huge = drawn >= 0 && sample_kind(drawn) == SampleKind::kHuge;
   int turn = expected.rounding.empty() ? 0 : 1;
   for (std::size_t k = 0; k < exact.size(); ++k) {
     // An output that is f64 in the graph overflows in double precision, too.
-    if (huge && floors_[k].spacing == 0x1p-52) continue;
+    if (kind_of(options_, sample) == SampleKind::kHuge && floors_[k].spacing == 0x1p-52) continue;
     OutputError error;
-    bool same = same_exactly(k, expected, exact[k], actual[k], error);
+    bool same = same_exactly(sample, k, expected, exact[k], actual[k], error);
     while (!same && ask(expected, turn++)) {
       error = {};
-      same = same_exactly(k, expected, exact[k], actual[k], error);
+      same = same_exactly(sample, k, expected, exact[k], actual[k], error);
     }
     if (same) continue;
     equal = report_.outputs[k].equal = false;

@@ -48,8 +48,10 @@ class Comparison {
 
  private:
   void differ(int sample, std::size_t output, std::string what);
-  bool same_exactly(std::size_t output, const Expected& expected, const std::vector<double>& exact,
-                    std::vector<double> actual, OutputError& error) const;
+  Latitude latitude_on(int sample) const;
+  bool same_exactly(int sample, std::size_t output, const Expected& expected,
+                    const std::vector<double>& exact, std::vector<double> actual,
+                    OutputError& error) const;
 
   const EquivalenceOptions& options_;
   std::vector<Floor> floors_;

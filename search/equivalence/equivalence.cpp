@@ -99,6 +99,11 @@ SampleKind sample_kind(int turn) {
   return kTurns[static_cast<std::size_t>(turn) % std::size(kTurns)];
 }
 
+std::optional<SampleKind> kind_of(const EquivalenceOptions& options, int sample) {
+  const int turn = sample - static_cast<int>(options.inputs.size());
+  return turn < 0 ? std::nullopt : std::optional(sample_kind(turn));
+}
+
 std::vector<Literal> inputs_of_sample(const Graph& graph, const EquivalenceOptions& options,
                                       int sample) {
   const auto own = static_cast<int>(options.inputs.size());
@@ -304,9 +309,7 @@ core::Result<bool> EquivalenceCheck::State::compare_on(int sample, runtime::Exec
   bool equal = comparison.add(sample, wanted, to_doubles(*actual), ask);
   if (other_exact == nullptr) return equal;
   // Doubles do not wrap as integers do.
-  const int turn = sample - static_cast<int>(options.inputs.size());
-  if (turn >= 0 && sample_kind(turn) == SampleKind::kHuge && has_plain_integers(cut.graph))
-    return equal;
+  if (kind_of(options, sample) == SampleKind::kHuge && has_plain_integers(cut.graph)) return equal;
   const auto* const ours = exact_results(sample);
   if (ours == nullptr) return equal;
   if (const auto theirs = other_exact->run(inputs(sample)))

@@ -69,6 +69,8 @@ struct EquivalenceReport {
 
 /// The kind of a random sample, from 0.
 SampleKind sample_kind(int turn);
+/// The kind of a sample; none: it is the user's own.
+std::optional<SampleKind> kind_of(const EquivalenceOptions& options, int sample);
 /// The inputs of sample number `sample`; the user's own samples come first.
 std::vector<core::Literal> inputs_of_sample(const core::Graph& graph,
                                             const EquivalenceOptions& options, int sample);
