@@ -60,6 +60,15 @@ double fill_value(const core::Node& node) {
   return node.attributes.get_real(name_by_role(node, core::AttributeRole::kReal));
 }
 
+std::optional<double> number_of(const core::Graph& graph, core::TensorId id) {
+  const core::Tensor& tensor = graph.tensor(id);
+  if (tensor.type.data_type != core::DataType::kFloat32) return std::nullopt;
+  if (tensor.value && tensor.value->count() == 1) return tensor.value->to_doubles()[0];
+  const bool is_fill =
+      tensor.producer.valid() && graph.node(tensor.producer).op->movement == Movement::kFill;
+  return is_fill ? std::optional(fill_value(graph.node(tensor.producer))) : std::nullopt;
+}
+
 bool stands_for_weights(const core::Graph& graph, const core::Node& node) {
   if (node.op->movement != Movement::kFill) return false;
   const auto dims = core::concrete(graph.tensor(node.outputs[0]).type.shape);

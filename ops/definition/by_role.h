@@ -1,6 +1,7 @@
 // Attributes of a node by what they say instead of by their name, and constants by what they are.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/base/result.h"
@@ -21,6 +22,10 @@ bool is_convolution(const core::Node& node);
 std::size_t axis_by_role(const core::Node& node);
 /// The number that all elements of a constant have. Precondition: the movement is kFill.
 double fill_value(const core::Node& node);
+
+/// The number that all elements of a constant of f32 have: of one that holds a single one, or is
+/// filled with it. None: it has several, or is no such constant.
+std::optional<double> number_of(const core::Graph& graph, core::TensorId id);
 
 /// Whether it fills a tensor with a number that may stand for weights, as in models that come
 /// without theirs: of several elements, and neither 0 nor 1.

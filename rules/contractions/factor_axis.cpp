@@ -1,14 +1,18 @@
 #include "rules/contractions/factor_axis.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
+#include "ops/evaluation/evaluate.h"
 #include "rules/views/contraction_labels.h"
 
 namespace soapstone::rules {
@@ -114,6 +118,41 @@ std::optional<std::size_t> factor_axis(const core::Graph& graph, const Node& nod
   return before ? std::optional(own.size() - 1 - *before) : std::nullopt;
 }
 
+/// Whether the node multiplied gives what it gives of these operands multiplied, at a few places.
+bool is_homogeneous(const Node& node, const std::vector<std::size_t>& operands) {
+  static const std::vector<double> kPlaces{-7.3, -1.1, -0.2, 0, 0.3, 1.7, 9.1};
+  constexpr double kNearlyEqual = 1e-9;
+  const core::TensorType type{
+      core::DataType::kFloat32, {static_cast<std::int64_t>(kPlaces.size())}, true};
+  core::GraphBuilder builder;
+  std::vector<core::TensorId> inputs;
+  for (std::size_t k = 0; k < node.inputs.size(); ++k)
+    inputs.push_back(builder.add_input("x" + std::to_string(k), type));
+  const auto result = ops::append(builder, node.op->name, inputs, node.attributes);
+  if (!result) return false;
+  builder.set_outputs({(*result)[0]});
+  const auto alone = std::move(builder).finish();
+  if (!alone) return false;
+  const auto with = [&](double factor) {
+    std::vector<std::vector<double>> values(node.inputs.size(), kPlaces);
+    for (std::size_t k = 1; k < values.size(); ++k)
+      std::ranges::rotate(values[k], values[k].begin() + static_cast<std::ptrdiff_t>(k));
+    for (const std::size_t k : operands)
+      for (double& value : values[k]) value *= factor;
+    auto computed = ops::evaluate_graph<double>(*alone, values);
+    return computed ? (*computed)[0] : std::vector<double>();
+  };
+  const std::vector<double> plain = with(1);
+  for (const double factor : {0.25, 3.0}) {
+    const std::vector<double> multiplied = with(factor);
+    const bool is_such = std::ranges::equal(plain, multiplied, [&](double a, double b) {
+      return std::abs(factor * a - b) <= kNearlyEqual * (1 + std::abs(b));
+    });
+    if (!is_such || plain.empty()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<std::vector<std::size_t>> factor_ways(const Node& node) {
@@ -159,6 +198,18 @@ std::vector<std::vector<std::size_t>> factor_ways(const Node& node) {
     return {{1}};
   }
   if (is_any_of(node, {"rms_norm"})) return {{1}};
+  return {};
+}
+
+std::vector<std::vector<std::size_t>> ways_of_positive_numbers(const Node& node) {
+  const auto* const op = ops::definition_of(node);
+  if (op == nullptr || op->op_class != ops::OpClass::kElementwise || node.outputs.size() != 1 ||
+      !std::ranges::all_of(node.inputs, &core::TensorId::valid))
+    return {};
+  std::vector<std::size_t> all(node.inputs.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  for (const auto& way : {std::vector<std::size_t>{0}, all})
+    if (is_homogeneous(node, way)) return {way};
   return {};
 }
 

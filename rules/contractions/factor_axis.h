@@ -13,6 +13,10 @@ namespace soapstone::rules {
 /// so. Empty: no operand has the factor of the result.
 std::vector<std::vector<std::size_t>> factor_ways(const core::Node& node);
 
+/// Operands of which a positive number has to be taken, likewise, where a node is no product and no
+/// sum: f(c·x) = c·f(x) for c > 0. Guessed from values.
+std::vector<std::vector<std::size_t>> ways_of_positive_numbers(const core::Node& node);
+
 /// Where the dimensions of a factor lie in a tensor: how many axes stand behind each. Empty: the
 /// factor is one number.
 using FactorAxes = std::vector<std::size_t>;

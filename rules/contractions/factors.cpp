@@ -86,6 +86,7 @@ class FactorWriter {
       : graph_(graph), product_(product), factor_(factor), view_(std::move(view)),
         sizes_(long_sizes(graph, view_.base)),
         is_constant_(graph.is_constant_expression(product.inputs[factor])),
+        number_(ops::number_of(graph, view_.base)),
         divides_(ops::arithmetic_of(*product.op) == ops::Arithmetic::kQuotient) {}
 
   /// The results of the step in the order in which the source computes them: other parts of a split
@@ -141,6 +142,10 @@ class FactorWriter {
     }
     // Constants first, which take it for nothing if it is one; not tables, which others may share.
     std::vector<Way> ways = factor_ways(node);
+    if (ways.empty() && axes.empty() && number_.value_or(0) > 0) {
+      ways = ways_of_positive_numbers(node);
+      says_number_ = says_number_ || !ways.empty();
+    }
     std::ranges::stable_partition(ways, [&](const Way& way) {
       const bool is_free =
           graph_.is_constant_expression(node.inputs[way[0]]) && !is_table(node, way[0]);
@@ -244,7 +249,7 @@ class FactorWriter {
       return leaf(graph_.node(graph_.tensor(id).producer).inputs[rest->second]);
     if (!taken_.contains(id))
       return target_.line(
-          fmt::format("{}({}, {})", divides_ ? "div" : "mul", leaf(id), factor_for(axes_.at(id))));
+          fmt::format("{}({}, {})", product_.op->name, leaf(id), factor_for(axes_.at(id))));
     return computed(id, target_, target_parts_, [&](TensorId operand, bool takes) {
       return takes ? written(operand) : leaf(operand);
     });
@@ -305,8 +310,11 @@ class FactorWriter {
     const auto [known, is_new] = leaves_.try_emplace(id, fmt::format("x{}", leaves_.size()));
     if (is_new) {
       const core::TensorType& type = graph_.tensor(id).type;
-      head_ += fmt::format("  {}: {}\n", known->second,
-                           declared(type, names_of(known_sizes(type.shape))));
+      head_ +=
+          fmt::format("  {}: {}", known->second, declared(type, names_of(known_sizes(type.shape))));
+      if (id == view_.base && says_number_)
+        head_ += fmt::format(" = {{{}}}", static_cast<float>(*number_));
+      head_ += "\n";
     }
     return known->second;
   }
@@ -316,7 +324,10 @@ class FactorWriter {
   std::size_t factor_;
   Alignment view_;
   Sizes sizes_;  ///< Of the factor, without those of size 1.
-  bool is_constant_, divides_;
+  bool is_constant_;
+  std::optional<double> number_;  ///< What it is; none: several, or computed.
+  bool says_number_ = false;      ///< The rule holds for a positive one.
+  bool divides_;
   std::map<TensorId, Way> taken_;
   std::map<TensorId, FactorAxes> axes_;
   std::map<TensorId, std::size_t> cancelled_;  ///< By tensor, the operand that is left.

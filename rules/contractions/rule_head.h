@@ -18,6 +18,8 @@ class RuleHead {
   explicit RuleHead(const core::Graph& graph) : graph_(graph) {}
 
   void declare(core::TensorId id);
+  /// Of what was declared.
+  const std::string& name(core::TensorId id) const { return names_.at(id); }
   /// The node computes its result on both sides.
   void keep(const core::Node& node) { kept_[node.outputs[0]] = &node; }
   /// Of the result of the last of these nodes, which stand in the order of the graph. What they

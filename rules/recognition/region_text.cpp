@@ -28,14 +28,6 @@ std::string literal_text(const core::Literal& literal) {
 
 }  // namespace
 
-std::optional<double> number_of(const Graph& graph, TensorId id) {
-  const core::Tensor& tensor = graph.tensor(id);
-  if (tensor.type.data_type != core::DataType::kFloat32) return std::nullopt;
-  if (tensor.value && tensor.value->count() == 1) return tensor.value->to_doubles()[0];
-  return is_fill(graph, id) ? std::optional(ops::fill_value(graph.node(tensor.producer)))
-                            : std::nullopt;
-}
-
 std::string text_of(double number) {
   const double whole = std::round(number);
   const bool is_whole = whole != 0 && std::abs(number - whole) < kNearlyWhole * std::abs(whole);

@@ -6,13 +6,12 @@
 #include <string>
 
 #include "core/graph/graph.h"
+#include "ops/definition/by_role.h"
 #include "rules/views/side_text.h"
 
 namespace soapstone::rules {
 
-/// The number that all elements of a constant have: of one that holds a single one, or is filled
-/// with it. None: it has several, or is no constant.
-std::optional<double> number_of(const core::Graph& graph, core::TensorId id);
+using ops::number_of;
 
 /// The number as a rule states it: of what is nearly a whole one, that.
 std::string text_of(double number);

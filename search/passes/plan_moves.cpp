@@ -7,11 +7,13 @@
 #include "rules/blocks/blocks.h"
 #include "rules/blocks/passing_parts.h"
 #include "rules/blocks/rows_of_cuts.h"
+#include "rules/contractions/constant_terms.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factored_sums.h"
 #include "rules/contractions/factors.h"
 #include "rules/contractions/flat_batches.h"
 #include "rules/contractions/offsets.h"
+#include "rules/contractions/quotients.h"
 #include "rules/contractions/shared_operands.h"
 #include "rules/demand/demand.h"
 #include "rules/demand/readings.h"
@@ -58,6 +60,8 @@ std::span<const PlanMove> plan_moves() {
       {{rules::find_moves}},
       {{rules::find_moved_pads}},
       {{rules::find_factors}},
+      {{rules::find_constant_terms}},
+      {{rules::find_quotients}},
       {{rules::find_strided_products}},
       {{rules::find_steps_of_products}},
       {{rules::find_scaled_products}},

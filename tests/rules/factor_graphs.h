@@ -79,6 +79,13 @@ inline constexpr FactorGraph kFactorGraphs[] = {
      "0])\n"
      "  y = mul(p, c)\n",
      "[2, 3, 1, 1]", "[2]", "  c = full(; shape=[2, 1, 1], value=3.0)\n"},
+    {"behind_functions_of_positive_numbers", "  x: f32[3, 4]\n",
+     "  m = matmul(x, w)\n  a = add(m, v)\n  r = leaky_relu(a; alpha=0.1)\n  b = abs(r)\n"
+     "  n = min(b, v)\n  y = mul(n, c)\n",
+     "[4, 4]", "[4]"},
+    {"divided_behind_a_function", "  x: f32[3, 4]\n",
+     "  m = matmul(x, w)\n  r = relu(m)\n  a = sub(r, v)\n  y = div(a, c)\n", "[4, 4]", "[4]",
+     "  c = full(; shape=[1], value=3.0)\n"},
     {"undone_division", "  x: f32[2, 5, 3]\n  c: f32[2, 1, 3]\n",
      "  q = div(x, c)\n  m = einsum(q, w; equation=\"abc,db->adc\")\n  a = add(m, v)\n"
      "  y = mul(a, c)\n",

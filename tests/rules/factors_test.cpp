@@ -96,6 +96,36 @@ TEST(Factors, StayWhereOneTermHasNoWeights) {
               IsEmpty());
 }
 
+TEST(Factors, ThatAreNegativeStayBehindFunctions) {
+  for (const char* const number : {"-3.0", "0.0"})
+    EXPECT_THAT(find_factors(graph_of(std::string(R"(graph g
+  x: f32[3, 4]
+  w = full(; shape=[4, 4], value=0.5)
+  c = full(; shape=[], value=)") + number +
+                                      R"()
+  m = matmul(x, w)
+  r = relu(m)
+  y = mul(r, c)
+  return y
+)")),
+                IsEmpty())
+        << number;
+}
+
+TEST(Factors, OfChannelsStayBehindFunctions) {
+  // Each would have to be known as positive.
+  EXPECT_THAT(find_factors(graph_of(R"(graph g
+  x: f32[3, 4]
+  w = full(; shape=[4, 4], value=0.5)
+  c = full(; shape=[4], value=3.0)
+  m = matmul(x, w)
+  r = relu(m)
+  y = mul(r, c)
+  return y
+)")),
+              IsEmpty());
+}
+
 TEST(Factors, StayWhereNothingUndoesThem) {
   // Constants alone would have to be multiplied by what is computed.
   EXPECT_THAT(find_factors(graph_of(R"(graph g

@@ -90,6 +90,17 @@ TEST(Arithmetic, FollowsFromTheComprehension) {
     EXPECT_EQ(of(other), Arithmetic::kNone) << other;
 }
 
+TEST(Arithmetic, HasAnOperatorForEach) {
+  EXPECT_EQ(operator_for(Arithmetic::kSum), "add");
+  EXPECT_EQ(operator_for(Arithmetic::kDifference), "sub");
+  EXPECT_EQ(operator_for(Arithmetic::kProduct), "mul");
+  EXPECT_EQ(operator_for(Arithmetic::kQuotient), "div");
+}
+
+TEST(Arithmetic, KnowsTheInverse) {
+  for (const auto& op : registry().all()) EXPECT_EQ(is_inverse(*op), op->name == "reciprocal");
+}
+
 TEST(Ingredients, TellStepsAndNumbers) {
   const auto meaning = [](const char* inputs, const char* call) {
     const core::Graph graph = graph_of(inputs, call);
