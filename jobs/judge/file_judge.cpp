@@ -103,7 +103,8 @@ core::Result<fs::path> FileJudge::path_of(Model model) {
   if (model != Model::kMovedOriginal) return original_;
   SOAPSTONE_ASSIGN_OR_RETURN(moved_folder_, workers::PrivateFolder::make());
   const fs::path moved = moved_folder_->path() / "moved.onnx";
-  SOAPSTONE_RETURN_IF_ERROR(models::write_moved(original_, moved, kFirstMove + moves_, noisy_));
+  SOAPSTONE_RETURN_IF_ERROR(models::write_moved(original_, moved, kFirstMove + moves_,
+                                                moves_ > 0 ? noisy_ : std::set<std::string>()));
   return moved;
 }
 
@@ -113,7 +114,7 @@ core::Result<std::size_t> FileJudge::load(Model model) {
   options.optimizations = model == Model::kOptimizedOriginal || model == Model::kOptimizedRewritten;
   SOAPSTONE_ASSIGN_OR_RETURN(const fs::path path, path_of(model));
   auto number = worker_.load(path, options);
-  if (!number && model == Model::kMovedOriginal && !noisy_.empty()) {
+  if (!number && model == Model::kMovedOriginal && moves_ > 0 && !noisy_.empty()) {
     noisy_.clear();  // it may be what the runtime has no kernel for
     return load(model);
   }

@@ -258,12 +258,13 @@ bool EquivalenceCheck::State::ask_rounding(int sample, Expected& expected, int t
   if (turn >= kMostMoves) return false;
   const auto values = moved(sample, turn);
   if (!values) return false;
+  const OtherRun run = noisy->is_affordable() ? OtherRun::kNoisy : OtherRun::kMoved;
   expected.rounding.resize(values->size());
   for (std::size_t k = 0; k < values->size(); ++k) {
     if (floors[k].is_integer()) continue;
     const auto& from = known != nullptr ? (*known)[k] : expected.values[k];
     expected.rounding[k].widen(
-        of_moved(options, sample, floors[k], rounding_between(from, (*values)[k])));
+        of_moved(options, sample, floors[k], rounding_between(from, (*values)[k], run)));
   }
   return true;
 }

@@ -25,7 +25,7 @@ class Judge {
   enum class Model : std::uint8_t {
     kOriginal,
     kOptimizedOriginal,  ///< With the runtime's own optimizations: what it may round otherwise.
-    kMovedOriginal,      ///< With weights and results off by chance: how much rounding matters.
+    kMovedOriginal,      ///< With numbers moved by chance: how much rounding matters.
     kRewritten,
     kOptimizedRewritten,  ///< Likewise: what the user will run.
   };
@@ -40,7 +40,8 @@ class Judge {
   /// work.
   virtual core::Result<std::vector<NamedResult>> run(Model model,
                                                      std::span<const core::Literal> inputs) = 0;
-  /// Model::kMovedOriginal becomes another one. 0: the first.
+  /// Model::kMovedOriginal becomes another one. 0, the first: with weights moved to neighbors;
+  /// others: with what is computed between nodes off as well.
   virtual void move(std::uint64_t seed) = 0;
 };
 

@@ -72,11 +72,12 @@ std::string Judgment::refusal() {
 }
 
 /// By output, between the original's results and others of it.
-std::vector<Rounding> Judgment::rounding_to(int sample, const core::Result<Results>& again) {
+std::vector<Rounding> Judgment::rounding_to(int sample, const core::Result<Results>& again,
+                                            OtherRun run) {
   const Results& original = *original_on(sample);
   std::vector<Rounding> seen(original.values.size());
   for (std::size_t k = 0; again && k < seen.size(); ++k)
-    seen[k] = rounding_between(original.values[k], again->values[k]);
+    seen[k] = rounding_between(original.values[k], again->values[k], run);
   return seen;
 }
 
@@ -94,7 +95,8 @@ void Judgment::move(int sample, Noise& noise) {
                inputs);
   }
   noise.moved.resize(floors_.size());
-  const std::vector<Rounding> seen = rounding_to(sample, moved);
+  const OtherRun run = turn == 0 || !moved ? OtherRun::kMoved : OtherRun::kNoisy;
+  const std::vector<Rounding> seen = rounding_to(sample, moved, run);
   for (std::size_t k = 0; k < seen.size(); ++k)
     noise.moved[k].widen(of_moved(options_, sample, floors_[k], seen[k]));
 }
@@ -105,7 +107,8 @@ const Judgment::Noise& Judgment::noise_on(int sample, int moves) {
   Noise& noise = noise_[sample];
   if (noise.moves == 0) {
     const auto inputs = inputs_of_sample(original_, options_, sample);
-    noise.optimized = rounding_to(sample, run_on(Judge::Model::kOptimizedOriginal, inputs));
+    noise.optimized =
+        rounding_to(sample, run_on(Judge::Model::kOptimizedOriginal, inputs), OtherRun::kMoved);
   }
   while (noise.moves < moves) move(sample, noise);
   return noise;

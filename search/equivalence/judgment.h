@@ -63,7 +63,7 @@ class Judgment {
   int samples() const { return options_.samples + static_cast<int>(options_.inputs.size()); }
   const core::Result<Results>& original_on(int sample);
   core::Result<Results> run_on(Judge::Model model, const std::vector<core::Literal>& inputs);
-  std::vector<Rounding> rounding_to(int sample, const core::Result<Results>& again);
+  std::vector<Rounding> rounding_to(int sample, const core::Result<Results>& again, OtherRun run);
   void move(int sample, Noise& noise);
   const Noise& noise_on(int sample, int moves);
   bool ask_rounding(int sample, Expected& expected, int turn);

@@ -20,7 +20,8 @@ using core::TensorId;
 /// no worse than that, a wrong factor is.
 constexpr double kOfExact = 4;
 /// Two runs show less of what may happen than double precision does.
-constexpr double kOfTwoRuns = 8;
+constexpr double kOfMoved = 8;
+constexpr double kOfNoisy = 1;
 
 bool same_special(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -204,8 +205,10 @@ Rounding rounding_of(const std::vector<double>& values, std::vector<double> exac
   return {std::move(exact), own, kOfExact};
 }
 
-Rounding rounding_between(const std::vector<double>& values, const std::vector<double>& other) {
-  return {{}, largest_difference(values, other), kOfTwoRuns};
+Rounding rounding_between(const std::vector<double>& values, const std::vector<double>& other,
+                          OtherRun run) {
+  const double factor = run == OtherRun::kMoved ? kOfMoved : kOfNoisy;
+  return {{}, largest_difference(values, other), factor};
 }
 
 void Rounding::widen(const Rounding& other) {

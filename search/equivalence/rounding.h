@@ -41,8 +41,14 @@ struct Rounding {
 };
 /// The rounding of a result, given the same result in double precision.
 Rounding rounding_of(const std::vector<double>& values, std::vector<double> exact);
+/// How another run differs in rounding.
+enum class OtherRun : std::uint8_t {
+  kMoved,  ///< Other kernels, or inputs and weights as rounding might have left them.
+  kNoisy,  ///< And what is computed between nodes, too: as much as rounding does, and twice that.
+};
 /// The rounding shown by two runs that differ in rounding alone.
-Rounding rounding_between(const std::vector<double>& values, const std::vector<double>& other);
+Rounding rounding_between(const std::vector<double>& values, const std::vector<double>& other,
+                          OtherRun run);
 /// The one of two that allows for more.
 const Rounding& larger(const Rounding& a, const Rounding& b);
 
