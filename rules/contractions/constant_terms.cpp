@@ -21,8 +21,11 @@ using core::NodeId;
 using core::TensorId;
 using ops::Arithmetic;
 
+/// Of a constant that is made of smaller ones.
+constexpr std::int64_t kMostElements = 1 << 16;
+
 constexpr std::string_view kConstantsDescription =
-    "Constants of a sum or product are one where they fit into each other, and stand at the end.";
+    "Constants of a sum or product are one, or stand at the end, the smallest first.";
 
 /// Sums have differences among them, products have no quotients: those by constants are products.
 bool belongs(const Graph& graph, NodeId id, bool multiplies) {
@@ -50,8 +53,12 @@ class Terms {
     collect(root, false);
   }
 
-  /// The rule. None: constants stand already where they should.
-  std::optional<std::string> text() const {
+  enum class Form : std::uint8_t {
+    kInOrder,  ///< Those that fit into larger ones are one with these.
+    kAsOne,    ///< And the others as well: a sum of theirs is larger than each.
+  };
+  /// The rule. None: constants stand already where they should, or are one in order, too.
+  std::optional<std::string> text(Form form) const {
     std::vector<Term> rest, constants;
     for (const Term& term : terms_)
       (graph_.is_constant_expression(term.tensor) ? constants : rest).push_back(term);
@@ -62,6 +69,10 @@ class Terms {
     std::vector<Term> sorted = constants;
     std::ranges::stable_sort(sorted, {}, [&](const Term& term) { return elements(term); });
     const std::vector<std::vector<Term>> groups = joined(sorted);
+    if (form == Form::kAsOne) {
+      if (groups.size() == 1 || elements_of_all(sorted) > kMostElements) return std::nullopt;
+      return written(rest, {sorted});
+    }
     if (groups.size() == constants.size() && sorted == constants) return std::nullopt;
     return written(rest, groups);
   }
@@ -95,6 +106,20 @@ class Terms {
 
   Sizes shape(const Term& term) const { return known_sizes(graph_.tensor(term.tensor).type.shape); }
   std::int64_t elements(const Term& term) const { return core::element_count(shape(term)); }
+
+  /// Of what the terms are broadcast to.
+  std::int64_t elements_of_all(const std::vector<Term>& terms) const {
+    Sizes all;
+    for (const Term& term : terms) {
+      const Sizes own = shape(term);
+      all.insert(all.begin(), std::max(own.size(), all.size()) - all.size(), 1);
+      for (std::size_t d = 0; d < own.size(); ++d) {
+        std::int64_t& size = all[all.size() - own.size() + d];
+        size = std::max(size, own[d]);
+      }
+    }
+    return core::element_count(all);
+  }
 
   /// The largest of a group is its last.
   std::vector<std::vector<Term>> joined(const std::vector<Term>& sorted) const {
@@ -158,11 +183,18 @@ std::vector<RewritePlan> find_constant_terms(const Graph& graph) {
   for (const NodeId id : graph.order()) {
     for (const bool multiplies : {false, true}) {
       if (!belongs(graph, id, multiplies) || !is_root(graph, id, multiplies)) continue;
-      if (auto text = Terms(graph, id, multiplies).text())
+      const Terms terms(graph, id, multiplies);
+      bool is_alternative = false;
+      for (const Terms::Form form : {Terms::Form::kInOrder, Terms::Form::kAsOne}) {
+        auto text = terms.text(form);
+        if (!text) continue;
         plans.push_back({{PlanStep{.results = {graph.node(id).outputs[0]},
                                    .texts = {*std::move(text)},
                                    .description = kConstantsDescription,
-                                   .floats = FloatBehavior::kReassociates}}});
+                                   .floats = FloatBehavior::kReassociates}},
+                         is_alternative});
+        is_alternative = true;
+      }
     }
   }
   return plans;
