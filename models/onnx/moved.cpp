@@ -75,7 +75,9 @@ class Noise {
     const std::string large = node("Mul", {sine, large_});
     const std::string digits = node("Sub", {large, node("Floor", {large})});
     const std::string factors = node("Add", {node("Mul", {digits, range_}), least_});
-    const std::string noisy = node("Mul", {flat, factors});
+    // The smallest numbers have no neighbors that near. Zeros stay, which steps part from others.
+    const std::string step = node("Mul", {node("Mul", {digits, smallest_}), node("Sign", {flat})});
+    const std::string noisy = node("Add", {node("Mul", {flat, factors}), step});
     node("Reshape", {noisy, node("Shape", {exact})}, result);
   }
 
@@ -112,7 +114,8 @@ class Noise {
   std::mt19937_64 random_;
   std::size_t names_ = 0;
   const std::string zero_ = integer({}, 0), one_ = integer({}, 1), all_ = integer({1}, -1),
-                    large_ = real(43758.5453F), range_ = real(2 * kUnit), least_ = real(1 - kUnit);
+                    large_ = real(43758.5453F), range_ = real(2 * kUnit), least_ = real(1 - kUnit),
+                    smallest_ = real(0x1p-148F);
 };
 
 void add_noise(ExportedModel& document, const std::set<std::string>& noisy, std::uint64_t seed) {
