@@ -259,10 +259,11 @@ bool EquivalenceCheck::State::ask_rounding(int sample, Expected& expected, int t
   const auto values = moved(sample, turn);
   if (!values) return false;
   const OtherRun run = noisy->is_affordable() ? OtherRun::kNoisy : OtherRun::kMoved;
+  if (run == OtherRun::kNoisy && known == nullptr) return false;
   expected.rounding.resize(values->size());
   for (std::size_t k = 0; k < values->size(); ++k) {
     if (floors[k].is_integer()) continue;
-    const auto& from = known != nullptr ? (*known)[k] : expected.values[k];
+    const auto& from = run == OtherRun::kNoisy ? (*known)[k] : expected.values[k];
     expected.rounding[k].widen(
         of_moved(options, sample, floors[k], rounding_between(from, (*values)[k], run)));
   }
