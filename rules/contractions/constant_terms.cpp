@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ops/analysis/arithmetic.h"
+#include "ops/definition/registry.h"
 #include "rules/contractions/rule_head.h"
 #include "rules/views/contraction_labels.h"
 #include "rules/views/side_text.h"
@@ -54,8 +55,9 @@ class Terms {
   }
 
   enum class Form : std::uint8_t {
-    kInOrder,  ///< Those that fit into larger ones are one with these.
-    kAsOne,    ///< And the others as well: a sum of theirs is larger than each.
+    kInOrder,         ///< Those that fit into larger ones are one with these.
+    kAsOne,           ///< And the others as well: a sum of theirs is larger than each.
+    kBehindProducts,  ///< In order, but directly behind a term that is a product of matrices.
   };
   /// The rule. None: constants stand already where they should, or are one in order, too.
   std::optional<std::string> text(Form form) const {
@@ -64,7 +66,9 @@ class Terms {
       (graph_.is_constant_expression(term.tensor) ? constants : rest).push_back(term);
     // A sum has to begin with what is not subtracted.
     const auto first = std::ranges::find(rest, false, &Term::is_subtracted);
-    if (constants.size() < 2 || first == rest.end()) return std::nullopt;
+    if (constants.empty() || first == rest.end()) return std::nullopt;
+    if (form == Form::kBehindProducts) return behind_products(rest, constants);
+    if (constants.size() < 2) return std::nullopt;
     std::rotate(rest.begin(), first, first + 1);
     std::vector<Term> sorted = constants;
     std::ranges::stable_sort(sorted, {}, [&](const Term& term) { return elements(term); });
@@ -83,6 +87,30 @@ class Terms {
     bool is_subtracted = false;
     bool operator==(const Term&) const = default;
   };
+
+  /// None: no such term is added, all do stand there, or there is nothing else.
+  std::optional<std::string> behind_products(std::vector<Term> rest,
+                                             std::vector<Term> constants) const {
+    const auto product = std::ranges::find_if(rest, [&](const Term& term) {
+      const NodeId producer = graph_.tensor(term.tensor).producer;
+      return !term.is_subtracted && producer.valid() && computes_products(producer) &&
+             graph_.consumers(term.tensor).size() == 1 && !graph_.is_output(term.tensor);
+    });
+    if (multiplies_ || product == rest.end() || rest.size() < 2) return std::nullopt;
+    const Term first = *product;
+    rest.erase(product);
+    std::ranges::stable_sort(constants, {}, [&](const Term& term) { return elements(term); });
+    std::vector<Term> all{first};
+    all.insert(all.end(), constants.begin(), constants.end());
+    all.insert(all.end(), rest.begin(), rest.end());
+    if (all == terms_) return std::nullopt;
+    return written({first}, joined(constants), rest);
+  }
+
+  bool computes_products(NodeId id) const {
+    const auto* const op = ops::definition_of(graph_.node(id));
+    return op != nullptr && op->op_class == ops::OpClass::kContraction;
+  }
 
   /// What is added first comes first: the terms of a sum that is a term before the others.
   void collect(NodeId id, bool is_subtracted) {
@@ -136,8 +164,9 @@ class Terms {
     return groups;
   }
 
-  std::string written(const std::vector<Term>& rest,
-                      const std::vector<std::vector<Term>>& groups) const {
+  /// `last`: terms behind the constants.
+  std::string written(const std::vector<Term>& rest, const std::vector<std::vector<Term>>& groups,
+                      const std::vector<Term>& last = {}) const {
     RuleHead head(graph_);
     for (const Term& term : terms_) head.declare(term.tensor);
     SideText source, target;
@@ -158,6 +187,7 @@ class Terms {
                         group[k].is_subtracted != largest.is_subtracted);
       result = with(result, constant, largest.is_subtracted);
     }
+    for (const Term& term : last) result = with(result, head.name(term.tensor), term.is_subtracted);
     const std::string given = head.written(nodes_, source);
     return rule_text(fmt::format("{}{}", kConstantsPrefix, graph_.node(nodes_.back()).op->name),
                      head.text(), source, {given}, target, {result});
@@ -185,7 +215,8 @@ std::vector<RewritePlan> find_constant_terms(const Graph& graph) {
       if (!belongs(graph, id, multiplies) || !is_root(graph, id, multiplies)) continue;
       const Terms terms(graph, id, multiplies);
       bool is_alternative = false;
-      for (const Terms::Form form : {Terms::Form::kInOrder, Terms::Form::kAsOne}) {
+      for (const Terms::Form form :
+           {Terms::Form::kInOrder, Terms::Form::kAsOne, Terms::Form::kBehindProducts}) {
         auto text = terms.text(form);
         if (!text) continue;
         plans.push_back({{PlanStep{.results = {graph.node(id).outputs[0]},

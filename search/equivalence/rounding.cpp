@@ -238,7 +238,7 @@ bool compare(const std::vector<double>& expected, const std::vector<double>& act
   const double scale = size_of(expected);
   double own = rounding != nullptr ? rounding->allowed() : 0;
   // Zeros everywhere have no size: numbers of the size of one that cancel may leave this much.
-  if (scale == 0) own = std::max(own, 8 * floor.spacing);
+  if (scale == 0 && floor.spacing > 0) own = std::max({own, 8 * floor.spacing, floor.relative});
   bool equal = true;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double* const exact = has_exact ? &rounding->exact[i] : nullptr;

@@ -34,6 +34,11 @@ inline const ConstantGraph kConstantGraphs[] = {
      "  d = full(; shape=[2, 1], value=4.0)\n  t = sub(c, x)\n  u = sub(z, d)\n"
      "  v = sub(t, u)\n  w = sub(v, b)\n  a = add(z, w)\n  y = sub(a, c)\n",
      {4, 3}},
+    {"bias_behind_a_residual",
+     "  x: f32[2, 3]\n  z: f32[2, 4]\n",
+     "  v = full(; shape=[3, 4], value=0.25)\n  b = full(; shape=[4], value=0.5)\n"
+     "  m = matmul(x, v)\n  t = sub(m, z)\n  y = add(t, b)\n",
+     {2}},
     {"factors",
      "  x: f32[2, 3]\n  z: f32[2, 1]\n",
      "  b = full(; shape=[3], value=0.5)\n  c = full(; shape=[3], value=2.0)\n"

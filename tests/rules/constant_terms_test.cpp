@@ -47,6 +47,20 @@ TEST(ConstantTerms, StayWhereTheyAre) {
               IsEmpty());
 }
 
+TEST(ConstantTerms, StayBehindAProduct) {
+  EXPECT_THAT(find_constant_terms(graph_of(R"(graph g
+  x: f32[2, 3]
+  z: f32[2, 4]
+  v = full(; shape=[3, 4], value=0.25)
+  b = full(; shape=[4], value=0.5)
+  m = matmul(x, v)
+  t = add(m, b)
+  y = add(t, z)
+  return y
+)")),
+              IsEmpty());
+}
+
 TEST(ConstantTerms, NeedsATermThatIsAdded) {
   EXPECT_THAT(find_constant_terms(graph_of(R"(graph g
   x: f32[2, 3]

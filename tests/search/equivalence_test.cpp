@@ -199,6 +199,23 @@ TEST(Equivalence, WhatCancelsLeavesTheDigitsOfConstants) {
   EXPECT_FALSE(check(divided, scaled("0.16667"))->equal);
 }
 
+/// A sum of 4096 ones, less as many, is zero or what 4096 shares leave.
+TEST(Equivalence, WhatCancelsMayBeALongSum) {
+  const auto less = [](const char* number) {
+    return graph_of(std::string("graph g\n  x: f32[1, 4096]\n  m = reduce_mean(x; axes=[1])\n"
+                                "  a = slice(x; axes=[1], starts=[0], sizes=[1], steps=[1])\n"
+                                "  c = full(; shape=[], value=") +
+                    number + ")\n  b = mul(a, c)\n  y = sub(m, b)\n  return y\n");
+  };
+  EquivalenceOptions options;
+  options.inputs = {{core::Literal::floats({1, 4096}, std::vector<float>(4096, 1))}};
+  options.samples = 0;
+  EXPECT_TRUE(check(less("1.0"), less("1.000004"), options)->equal);
+  EXPECT_FALSE(check(less("1.0"), less("1.0001"), options)->equal);
+  options.rtol = 1e-3;
+  EXPECT_FALSE(check(less("1.0"), less("1.0001"), options)->equal) << "of zero nothing is a share";
+}
+
 /// A norm of equal numbers is zero, or what rounding of their mean leaves, 300 times as large.
 TEST(Equivalence, WhatANormMakesOfRoundingIsLookedFor) {
   const auto norm = [](const std::string& mean, const char* epsilon) {
