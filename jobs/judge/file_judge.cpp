@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint64_t kFirstMove = 1;
 
-/// The results of nodes that have real numbers.
-std::set<std::string> real_results(const core::Graph& graph) {
+/// The names of results of f32.
+std::set<std::string> f32_results(const core::Graph& graph) {
   std::set<std::string> names;
   for (const core::NodeId id : graph.order()) {
     for (const core::TensorId output : graph.node(id).outputs) {
@@ -45,7 +45,7 @@ core::Result<IndependentRuntime> start_runtime(const JudgeRequest& request) {
 }
 
 FileJudge::FileJudge(workers::RuntimeWorker worker, fs::path original, const core::Graph& interface)
-    : worker_(std::move(worker)), original_(std::move(original)), noisy_(real_results(interface)) {
+    : worker_(std::move(worker)), original_(std::move(original)), noisy_(f32_results(interface)) {
   for (const core::TensorId id : interface.inputs())
     input_names_.push_back(interface.tensor(id).name);
 }

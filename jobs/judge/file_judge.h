@@ -81,7 +81,7 @@ class FileJudge final : public search::Judge {
   std::optional<workers::PrivateFolder> folder_, moved_folder_;
   Write write_;
   std::uint64_t written_ = 0;  ///< Hash of the graph in the file.
-  std::uint64_t moves_ = 0;    ///< Seed of the moved weights.
+  std::uint64_t moves_ = 0;    ///< Seed of the moved original.
   std::map<Model, std::size_t> loaded_;
 };
 

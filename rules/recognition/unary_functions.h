@@ -1,5 +1,5 @@
 // Chains of elementwise operators on one tensor that are a function with an operator of its own, or
-// with fewer operators.
+// with fewer operators; and what is divided by one over such a function.
 #pragma once
 
 #include <set>

@@ -257,9 +257,8 @@ bool EquivalenceCheck::State::ask_rounding(int sample, Expected& expected, int t
   }
   if (turn >= kMostMoves) return false;
   const auto values = moved(sample, turn);
-  if (!values) return false;
   const OtherRun run = noisy->is_affordable() ? OtherRun::kNoisy : OtherRun::kMoved;
-  if (run == OtherRun::kNoisy && known == nullptr) return false;
+  if (!values || (run == OtherRun::kNoisy && known == nullptr)) return false;
   expected.rounding.resize(values->size());
   for (std::size_t k = 0; k < values->size(); ++k) {
     if (floors[k].is_integer()) continue;

@@ -44,7 +44,7 @@ Rounding rounding_of(const std::vector<double>& values, std::vector<double> exac
 /// How another run differs in rounding.
 enum class OtherRun : std::uint8_t {
   kMoved,  ///< Other kernels, or inputs and weights as rounding might have left them.
-  kNoisy,  ///< And what is computed between nodes, too: as much as rounding does, and twice that.
+  kNoisy,  ///< And what is computed between nodes, by up to twice what rounding does there.
 };
 /// The rounding shown by two runs that differ in rounding alone.
 Rounding rounding_between(const std::vector<double>& values, const std::vector<double>& other,
