@@ -32,6 +32,8 @@ constexpr std::ptrdiff_t kMostAlike = 4;
 /// Graphs from which moves are made, times their nodes, squared: both what there is to move and
 /// what each move takes grow with the nodes.
 constexpr std::size_t kMostWork = 4'000'000;
+/// The share that is left where each graph is also put into the order that takes least memory.
+constexpr std::size_t kWorkOfOrders = 8;
 
 bool are_alike(const Candidate& a, const Candidate& b) {
   constexpr double kSame = 1e-4;
@@ -208,7 +210,8 @@ void Searcher::go_on_from_best(const Rung& rung) {
 void Searcher::search_plans(const Rung& rung, const Candidate& from) {
   if (!options_.admits_made || rung.beam == 0) return;
   const std::size_t nodes = std::max<std::size_t>(from.graph.order().size(), 1);
-  std::size_t left = std::max<std::size_t>(kMostWork / (nodes * nodes), 1);
+  const std::size_t most = kMostWork / (objective_.needs_memory() ? kWorkOfOrders : 1);
+  std::size_t left = std::max<std::size_t>(most / (nodes * nodes), 1);
   Beam beam(objective_, std::clamp<std::size_t>(left / kPatience, 1, rung.beam));
   static const PlanMove kOnce{{rules::find_common_nodes}, false};
   beam.add(with_moves(from, {&kOnce, 1}));

@@ -17,7 +17,6 @@ using Order = std::vector<std::uint32_t>;
 constexpr std::size_t kMostUnits = 64;
 /// Around the peak of what is too large for it.
 constexpr std::size_t kWindow = 40;
-constexpr int kMostWindows = 64;
 /// A caller that allows less work than this wants an answer at once.
 constexpr std::size_t kFewStates = 1000;
 
@@ -154,12 +153,14 @@ class Part {
   /// Orders it so that its peak is lower, if that is above `enough`. True: there is no lower one.
   bool improve(std::size_t enough) {
     if (peak_.bytes <= enough) return false;
-    if (order_.size() <= kMostUnits && search(0, order_.size(), enough)) return true;
+    if (order_.size() <= kMostUnits && search(0, order_.size(), enough, max_states_).complete)
+      return true;
     const Order greedy = run_greedily(model_, before_, order_);
     const PeakAt peak = peak_from(before_, greedy);
     if (peak.bytes < peak_.bytes) adopt(greedy, 0, peak);
     if (max_states_ < kFewStates) return false;
-    for (int k = 0; k < kMostWindows && peak_.bytes > enough && search_around_peak(enough); ++k) {
+    std::size_t states_left = max_states_;
+    while (peak_.bytes > enough && search_around_peak(enough, states_left)) {
     }
     return false;
   }
@@ -171,26 +172,29 @@ class Part {
     peak_ = peak;
   }
 
-  /// True: the search was complete. What it found is adopted.
-  bool search(std::size_t begin, std::size_t end, std::size_t enough) {
+  /// What it finds is adopted.
+  ExactSearch search(std::size_t begin, std::size_t end, std::size_t enough,
+                     std::size_t max_states) {
     LiveBytes live = before_;
     for (const std::uint32_t unit : order_.first(begin)) live.run(unit);
     const auto window = order_.subspan(begin, end - begin);
-    const ExactSearch found = search_order(model_, live, window, peak_.bytes, enough, max_states_);
+    ExactSearch found = search_order(model_, live, window, peak_.bytes, enough, max_states);
     if (!found.order.empty()) {
       adopt(found.order, begin, {});
       peak_ = peak_from(before_, order_);
     }
-    return found.complete;
+    return found;
   }
 
-  bool search_around_peak(std::size_t enough) {
+  /// Whether the peak is lower then, or stands later.
+  bool search_around_peak(std::size_t enough, std::size_t& states_left) {
     const PeakAt before = peak_;
     const std::size_t width = std::min(kWindow, order_.size());
     for (const std::size_t back : {width / 2, width - 1, std::size_t{1}}) {
       const std::size_t begin =
           std::min(before.position - std::min(before.position, back), order_.size() - width);
-      search(begin, begin + width, enough);
+      const std::size_t states = search(begin, begin + width, enough, states_left).states;
+      states_left -= std::min(states_left, states);
       if (peak_.bytes < before.bytes || peak_.position > before.position) return true;
     }
     return false;

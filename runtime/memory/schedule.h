@@ -13,7 +13,7 @@
 
 namespace soapstone::runtime {
 
-/// Sets of units that have run, of which one exhaustive search looks at so many.
+/// Sets of units that have run, of which a search looks at so many.
 inline constexpr std::size_t kMostStates = 20'000;
 
 struct Schedule {
@@ -25,7 +25,7 @@ struct Schedule {
 /// The plan is cut where every unit either precedes or follows one and the same; between cuts,
 /// small parts are searched exhaustively, large ones greedily and then exhaustively around the
 /// peak. What does not matter for the peak stays as it is. Deterministic. Complexity: near linear
-/// in the units; a part costs `max_states` at most.
+/// in the units; a part costs twice `max_states` at most: as a whole, and all that is around peaks.
 Schedule schedule_units(const ScheduleModel& model, std::size_t max_states = kMostStates);
 
 /// The peak of running the units in this order. Precondition: all of them, producers first.
@@ -35,6 +35,7 @@ struct ExactSearch {
   std::vector<std::uint32_t> order;  ///< Empty: nothing is better than `must_beat`.
   std::size_t peak_bytes = 0;
   bool complete = false;  ///< The space was exhausted: no order is better.
+  std::size_t states = 0;  ///< Looked at.
 };
 /// The best order of at most 64 units that run one after the other, when `before` has run.
 /// `must_beat`: a peak that is known to be possible; `enough`: one that need not be improved on.

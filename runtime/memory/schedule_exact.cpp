@@ -56,22 +56,8 @@ class OrderSearch {
 
   ExactSearch run() {
     push({0, live_at_start_, enough_, kNone, 0});
-    ExactSearch result;
-    while (!queue_.empty()) {
-      const std::size_t at = std::get<3>(queue_.top());
-      queue_.pop();
-      const State state = states_[at];
-      if (best_.at(state.done) < state.peak) continue;  // reached at a lower peak meanwhile
-      if (state.done == all()) {
-        result.order = order_to(at);
-        result.peak_bytes = state.peak;
-        result.complete = true;
-        return result;
-      }
-      if (states_.size() > max_states_) return result;
-      expand(at);
-    }
-    result.complete = true;
+    ExactSearch result = search();
+    result.states = states_.size();
     return result;
   }
 
@@ -93,6 +79,26 @@ class OrderSearch {
     std::size_t live, peak, parent;
     std::size_t unit;  // that ran last
   };
+
+  ExactSearch search() {
+    ExactSearch result;
+    while (!queue_.empty()) {
+      const std::size_t at = std::get<3>(queue_.top());
+      queue_.pop();
+      const State state = states_[at];
+      if (best_.at(state.done) < state.peak) continue;  // reached at a lower peak meanwhile
+      if (state.done == all()) {
+        result.order = order_to(at);
+        result.peak_bytes = state.peak;
+        result.complete = true;
+        return result;
+      }
+      if (states_.size() > max_states_) return result;
+      expand(at);
+    }
+    result.complete = true;
+    return result;
+  }
 
   Mask all() const { return units_.size() == 64 ? ~Mask{0} : bit(units_.size()) - 1; }
 

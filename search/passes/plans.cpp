@@ -111,15 +111,15 @@ struct PlanTaker::Progress {
     const auto known = replaced.find(id);
     return known != replaced.end() ? known->second : id;
   }
-  /// Of a step without an operand.
-  std::vector<TensorId> results_of(const rules::PlanStep& step) const {
+  /// Of a step without an operand, in the graph as it is now.
+  std::vector<TensorId> results_of(const rules::PlanStep& step, const Graph& graph) const {
     std::vector<TensorId> results;
     for (const TensorId id : step.results) results.push_back(now_at(id));
     for (const TensorId id : step.readers_of) {
       const TensorId read = now_at(id);
-      if (!candidate.graph.contains(read)) return {};
-      for (const NodeId reader : candidate.graph.consumers(read))
-        results.push_back(candidate.graph.node(reader).outputs[0]);
+      if (!graph.contains(read)) return {};
+      for (const NodeId reader : graph.consumers(read))
+        results.push_back(graph.node(reader).outputs[0]);
     }
     return results;
   }
@@ -164,24 +164,24 @@ core::RuleId PlanTaker::id_of(const rules::Rule& rule) {
 std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
                                                   const rules::RewritePlan& plan, Asks asks) {
   std::vector<Progress> found;
-  Progress now{{from.candidate.graph, from.candidate.cost_us, {}, {}}, from.replaced};
-  const auto keep = [&] {
-    if (!now.candidate.steps.empty()) found.push_back(now);
-  };
+  Progress now{{}, from.replaced};
+  // Most plans end before their first step, and a copy of a large graph takes longer than that.
+  const Graph* graph = &from.candidate.graph;
   TensorId last = TensorId::none();
   for (const rules::PlanStep& wanted : plan.steps) {
-    core::Graph& graph = now.candidate.graph;
     const auto is_taken = [&](TensorId id) { return from.replaced.contains(id); };
     if (std::ranges::any_of(wanted.results, is_taken)) continue;  // by another plan
-    std::vector<TensorId> results = now.results_of(wanted);
-    if (wanted.operand) results = {graph.node(graph.tensor(last).producer).inputs[*wanted.operand]};
-    if (wanted.ends) keep();
-    auto step = step_at(graph, wanted, results, asks);
+    std::vector<TensorId> results = now.results_of(wanted, *graph);
+    if (wanted.operand)
+      results = {graph->node(graph->tensor(last).producer).inputs[*wanted.operand]};
+    if (wanted.ends && !now.candidate.steps.empty()) found.push_back(now);
+    auto step = step_at(*graph, wanted, results, asks);
     if (!step && wanted.is_optional) continue;
     if (!step) break;
-    auto next = rules::apply_and_follow(graph, step->rewriting(admission_.rules()), step->match);
+    auto next = rules::apply_and_follow(*graph, step->rewriting(admission_.rules()), step->match);
     if (!next) break;
-    graph = std::move(next->graph);
+    now.candidate.graph = std::move(next->graph);
+    graph = &now.candidate.graph;
     if (!wanted.operand) {
       for (std::size_t k = 0; k < wanted.results.size(); ++k)
         now.replaced.insert_or_assign(wanted.results[k], next->results[k]);
@@ -192,7 +192,7 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
     }
     now.candidate.steps.push_back(*std::move(step));
   }
-  keep();
+  if (!now.candidate.steps.empty()) found.push_back(std::move(now));
   return found;
 }
 
@@ -228,25 +228,26 @@ std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::Pl
 
 Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewritePlan> plans,
                           const ObjectiveStage& stage, const std::function<bool()>& stopped) {
-  Progress best{from, {}}, begin = best;
+  // Alternatives begin where the plan before them began.
+  auto best = std::make_shared<Progress>(Progress{from, {}}), begin = best;
   const auto gains = [&](Progress& next) {
     next.candidate.score = objective_.score(next.candidate.graph, stage);
     next.candidate.cost_us = next.candidate.score.latency_us;
-    return objective_.is_gain(best.candidate.score, next.candidate.score, stage);
+    return objective_.is_gain(best->candidate.score, next.candidate.score, stage);
   };
   for (const rules::RewritePlan& plan : plans) {
     if (stopped()) break;
     if (!plan.is_alternative) begin = best;
-    std::vector<Progress> all = taken(begin, plan, Asks::kNothing);
+    std::vector<Progress> all = taken(*begin, plan, Asks::kNothing);
     if (asks_ == Asks::kProofs && std::ranges::any_of(all, gains))
-      all = taken(begin, plan, Asks::kProofs);
+      all = taken(*begin, plan, Asks::kProofs);
     for (Progress& next : all) {
       if (!gains(next)) continue;
-      add_site(begin.candidate, next.candidate);
-      best = std::move(next);
+      add_site(begin->candidate, next.candidate);
+      best = std::make_shared<Progress>(std::move(next));
     }
   }
-  return std::move(best.candidate);
+  return std::move(best->candidate);
 }
 
 Candidate PlanTaker::take(const Candidate& from, PlanFinder find, const ObjectiveStage& stage,
