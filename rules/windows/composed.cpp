@@ -22,9 +22,6 @@ using core::Node;
 using core::NodeId;
 using core::TensorId;
 
-/// Elements of a window.
-constexpr std::int64_t kMostElements = 256;
-
 constexpr std::string_view kComposedDescription =
     "A window over places of windows is one with the products of their factors.";
 constexpr std::string_view kBlockDescription =
@@ -123,10 +120,11 @@ std::optional<RewritePlan> plan_composed(const Graph& graph, NodeId id) {
     if (!is_inside(*outer, d) && (inner->has_bias || !passes(*inner, d))) return std::nullopt;
     const std::int64_t its = outer->window.high[d] - outer->window.low[d],
                        own = inner->window.high[d] - inner->window.low[d];
-    if (inner->strides[d] > kMostElements || its > kMostElements || own > kMostElements)
+    if (inner->strides[d] > kMostWindowElements || its > kMostWindowElements ||
+        own > kMostWindowElements)
       return std::nullopt;
     elements *= inner->strides[d] * its + own + 1;
-    if (elements > kMostElements) return std::nullopt;
+    if (elements > kMostWindowElements) return std::nullopt;
   }
   return RewritePlan{
       {{.results = {outer->result},
@@ -220,10 +218,10 @@ std::optional<RewritePlan> plan_blocks(const Graph& graph, NodeId id) {
   for (std::size_t d = 0; d < conv->strides.size(); ++d) {
     // Blocks have to lie beside each other in the window.
     if (conv->window.size(d) > 1 && conv->window.step[d] != 1) return std::nullopt;
-    if (conv->window.size(d) > kMostElements || blocks->size[d] > kMostElements)
+    if (conv->window.size(d) > kMostWindowElements || blocks->size[d] > kMostWindowElements)
       return std::nullopt;
     elements *= conv->window.size(d) * blocks->size[d];
-    if (elements > kMostElements) return std::nullopt;
+    if (elements > kMostWindowElements) return std::nullopt;
   }
   return RewritePlan{{{.results = {conv->result},
                        .texts = {text_of_blocks(graph, *conv, *blocks, graph.node(id))},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,6 +12,11 @@
 #include "core/graph/graph.h"
 
 namespace soapstone::rules {
+
+/// The first dimension of places of an image.
+inline constexpr std::size_t kPlaces = 2;
+/// Elements of a window that is made of others.
+inline constexpr std::int64_t kMostWindowElements = 256;
 
 /// Which elements of an image are read for one element of the result, by dimension: the first and
 /// the last one, relative to the place, and the distance from each to the next.

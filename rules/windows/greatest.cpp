@@ -23,8 +23,6 @@ using core::TensorId;
 
 constexpr std::size_t kMostBranches = 16;
 constexpr std::int64_t kLongestWindow = 32;
-/// The first dimension of places of an image.
-constexpr std::size_t kPlaces = 2;
 
 constexpr std::string_view kGreatestDescription =
     "Where a shorter window has no place, the first place counts once more.";

@@ -31,6 +31,7 @@
 #include "rules/windows/composed.h"
 #include "rules/windows/mirrors.h"
 #include "rules/windows/shifts.h"
+#include "rules/windows/stepped.h"
 #include "rules/windows/windows.h"
 
 namespace soapstone::search {
@@ -68,6 +69,7 @@ std::span<const PlanMove> plan_moves() {
       {{rules::find_factored_sums}},
       // Parts of the graph as one operator.
       {{rules::find_windows, rules::find_composed_windows}},
+      {{rules::find_stepped_windows}},
       {{rules::find_linear_maps}},
       {{rules::find_affine_maps}},
       {{rules::find_joint_maps}},
@@ -116,15 +118,15 @@ std::span<const PlanMove> plan_orders() {
   static const std::vector<PlanMove> kOrders{
       {{rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
         rules::find_strided_products, rules::find_steps_of_products}},
-      before_products({rules::find_windows, rules::find_composed_windows, rules::find_linear_maps,
-                       rules::find_towers}),
+      before_products({rules::find_windows, rules::find_composed_windows,
+                       rules::find_stepped_windows, rules::find_linear_maps, rules::find_towers}),
       before_products({rules::find_strided_products, rules::find_towers, rules::find_windows,
                        rules::find_composed_windows, rules::find_linear_maps}),
       before_products({rules::find_passing_parts, rules::find_composed_windows, rules::find_windows,
                        rules::find_blocks, rules::find_linear_maps}),
       before_products({rules::find_scaled_products}),
-      before_products({rules::find_windows, rules::find_composed_windows, rules::find_affine_maps,
-                       rules::find_towers}),
+      before_products({rules::find_windows, rules::find_composed_windows,
+                       rules::find_stepped_windows, rules::find_affine_maps, rules::find_towers}),
       before_products(
           {rules::find_linear_maps, rules::find_factored_sums, rules::find_scaled_products},
           rules::kFactoredPrefix)};
