@@ -96,6 +96,9 @@ FunctionLaws::Result FunctionLaws::by_own_law(Function function,
     return relu_of_whole(x, context);
   case Function::kSelect:
     return select(arguments, context);
+  case Function::kLess:
+  case Function::kEqual:
+    return compared(function, arguments, context);
   case Function::kPow:
     return small_power(arguments, context);
   case Function::kAbs:

@@ -42,6 +42,8 @@ class FunctionLaws {
   Result by_own_law(ops::Function function, const std::vector<NormalForm>& arguments,
                     const FactSet& context);
   Result by_property(ops::Function function, const NormalForm& x, const FactSet& context);
+  Result compared(ops::Function function, const std::vector<NormalForm>& arguments,
+                  const FactSet& context);
   Result magnitude(const NormalForm& x, const FactSet& context);
   Result root(const NormalForm& x, const FactSet& context) const;
   Result small_power(const std::vector<NormalForm>& arguments, const FactSet& context);

@@ -44,6 +44,27 @@ FunctionLaws::Result FunctionLaws::decided(Function function,
   return simplifier_.simplify(std::move(where), context);
 }
 
+/// For numbers, a + c < b + c is a < b, as is r·a < r·b for r > 0. The same for equality.
+FunctionLaws::Result FunctionLaws::compared(Function function,
+                                            const std::vector<NormalForm>& arguments,
+                                            const FactSet& context) {
+  NormalForm difference = sum_of(arguments[0], negated(arguments[1]));
+  if (difference.empty()) return constant(function == Function::kEqual ? 1 : 0);
+  const bool has_less = difference.size() < arguments[0].size() + arguments[1].size();
+  const std::vector<Factor> common = take_common(difference, [&](const Factor& factor) {
+    return signs_.is_positive(Summand{1, {}, {}, {factor}}, context);
+  });
+  if (!has_less && common.empty()) return std::nullopt;
+  NormalForm above, below;
+  for (const Summand& summand : difference) {
+    if (summand.coefficient.sign() > 0)
+      above.push_back(summand);
+    else
+      below.push_back(summand);
+  }
+  return apply_to_whole(function, {above, negated(std::move(below))}, context);
+}
+
 /// With z = [c is 0], select(c, a, b) = a + z·(b − a).
 NormalForm FunctionLaws::select(const std::vector<NormalForm>& arguments, const FactSet& context) {
   const NormalForm& condition = arguments[0];
