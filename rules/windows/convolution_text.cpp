@@ -156,6 +156,17 @@ std::string transposed(const std::string& result, const std::string& x, const Di
   return fmt::format("    {} = transpose({}; perm=[{}])\n", result, x, list(order));
 }
 
+std::string cut_out(const std::string& result, const std::string& x, const CutTexts& cut) {
+  return fmt::format("    {} = slice({}; axes=[{}], starts=[{}], sizes=[{}], steps=[{}])\n", result,
+                     x, cut.axes, cut.starts, cut.sizes, cut.steps);
+}
+
+std::string padded(const std::string& result, const std::string& x, const Dims& around,
+                   const Dims& between) {
+  return fmt::format("    {} = pad({}; pads=[{}], interior=[{}])\n", result, x, list(around),
+                     list(between));
+}
+
 std::string additions(const Sum& sum, std::map<TensorId, std::string>& names) {
   std::string lines;
   for (std::size_t k = 0; k < sum.additions.size(); ++k) {
@@ -253,13 +264,11 @@ std::string with_window(const Convolution& conv, const Window& window) {
   before.insert(before.end(), behind.begin(), behind.end());
   Convolution larger = conv;
   larger.window = window;
-  return window_rule(
-      "conv",
-      image(conv, "x", "c") + kernel(conv, "w", "o", "c") +
-          (conv.has_bias ? bias(conv, b, "o") : ""),
-      convolved(conv, "y", "x", "w", b),
-      fmt::format("    v = pad(w; pads=[{}], interior=[{}])\n", joined(before), joined(between)) +
-          convolved(larger, "y", "x", "v", b));
+  return window_rule("conv",
+                     image(conv, "x", "c") + kernel(conv, "w", "o", "c") +
+                         (conv.has_bias ? bias(conv, b, "o") : ""),
+                     convolved(conv, "y", "x", "w", b),
+                     padded("v", "w", before, between) + convolved(larger, "y", "x", "v", b));
 }
 
 std::string in_groups(const Convolution& conv, std::int64_t group) {

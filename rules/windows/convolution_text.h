@@ -59,6 +59,15 @@ std::string declared(const core::Graph& graph, const std::string& name, core::Te
 /// The lines `y = reshape(x; …)`, and `y = transpose(x; …)`.
 std::string reshaped(const std::string& result, const std::string& x, const std::string& shape);
 std::string transposed(const std::string& result, const std::string& x, const core::Dims& order);
+/// Lists of dimensions, and of what is taken along each.
+struct CutTexts {
+  std::string axes, starts, sizes, steps;
+};
+/// The line `y = slice(x; …)`.
+std::string cut_out(const std::string& result, const std::string& x, const CutTexts& cut);
+/// The line `y = pad(x; …)`: zeros around each dimension, and between its elements.
+std::string padded(const std::string& result, const std::string& x, const core::Dims& around,
+                   const core::Dims& between);
 /// The line `y = concat(…; axis=…)`.
 std::string concatenated(const std::string& result, const std::vector<std::string>& parts,
                          int axis);

@@ -146,18 +146,17 @@ class GreatestText {
   void join(const char* name, int axis) {
     std::vector<std::string> all;
     for (std::size_t k = 0; k < branches_.size(); ++k) all.push_back(numbered(name, k));
-    target_ += fmt::format("    {} = concat({}; axis={})\n", name, fmt::join(all, ", "), axis);
+    target_ += concatenated(name, all, axis);
   }
 
   /// Elsewhere 0 if that cannot be the greatest, or what the first place has.
   std::string masked() const {
-    if (first_.is_non_negative) return "    z = mul(f, m)\n";
+    if (first_.is_non_negative) return multiplied("z", "f", "m");
     Dims all(rank_, 1);
     all[places_] = most_;
-    return fmt::format("    h = full(; shape=[{0}], value=0.5)\n    has = less(h, m)\n"
-                       "    e = slice(f; axes=[{1}], starts=[0], sizes=[1], steps=[1])\n"
-                       "    z = where(has, f, e)\n",
-                       list(all), places_);
+    return fmt::format("    h = full(; shape=[{}], value=0.5)\n    has = less(h, m)\n", list(all)) +
+           cut_out("e", "f", {std::to_string(places_), "0", "1", "1"}) +
+           "    z = where(has, f, e)\n";
   }
 
   void split() {

@@ -18,6 +18,7 @@
 #include "ops/definition/registry.h"
 #include "rules/linear_maps/linearity.h"
 #include "rules/rule/source_text.h"
+#include "rules/windows/convolution_text.h"
 
 namespace soapstone::rules {
 namespace {
@@ -31,6 +32,9 @@ using core::NodeId;
 using core::OperandRole;
 
 constexpr std::size_t kFirstPlace = 2, kMostPlaceDims = 3, kMostMirrors = 50;
+
+/// Rows and columns of an image, exchanged.
+Dims exchanged() { return {0, 1, 3, 2}; }
 
 constexpr std::string_view kMirrorDescription =
     "What is done to a mirror image is the mirror image of what is done with a mirrored kernel.";
@@ -174,7 +178,7 @@ class MirrorPlanner {
     Symmetry symmetry{false, std::vector<bool>(places(image))};
     if (node.op->movement == Movement::kPermute) {
       const Dims order = ops::ints_by_role(node, AttributeRole::kPermutation);
-      symmetry.exchanges = order == Dims{0, 1, 3, 2};
+      symmetry.exchanges = order == exchanged();
     } else if (node.op->movement == Movement::kCut && node.inputs.size() == 1) {
       const Dims axes = ops::ints_by_role(node, AttributeRole::kAxes),
                  steps = ops::ints_by_role(node, AttributeRole::kStep);
@@ -321,13 +325,10 @@ class MirrorPlanner {
     }
     const bool both = symmetry.exchanges && !axes.empty();
     std::string lines;
-    if (symmetry.exchanges)
-      lines +=
-          fmt::format("    {} = transpose({}; perm=[0, 1, 3, 2])\n", both ? to + "t" : to, from);
+    if (symmetry.exchanges) lines += transposed(both ? to + "t" : to, from, exchanged());
     if (!axes.empty())
-      lines += fmt::format("    {} = slice({}; axes=[{}], sizes=[{}], starts=[{}], steps=[{}])\n",
-                           to, both ? to + "t" : from, list_of(axes), list_of(lengths),
-                           list_of(starts), list_of(steps));
+      lines += cut_out(to, both ? to + "t" : from,
+                       {list_of(axes), list_of(starts), list_of(lengths), list_of(steps)});
     return lines;
   }
   static Texts place_sizes(TensorId id, const SizeTexts& sizes) {
@@ -393,8 +394,7 @@ class MirrorPlanner {
     const Image& image = images_.at(id);
     if (image.is_moved) return mirrored(name, name + "m", image.symmetry, place_sizes(id, sizes));
     const Node& node = graph_.node(graph_.tensor(id).producer);
-    if (node.op->movement == Movement::kPermute)
-      return fmt::format("    {}m = transpose({}; perm=[0, 1, 3, 2])\n", name, name);
+    if (node.op->movement == Movement::kPermute) return transposed(name + "m", name, exchanged());
     return mirrored(name, name + "m", image.symmetry, place_sizes(id, sizes));
   }
 
@@ -409,8 +409,7 @@ class MirrorPlanner {
       lines += mirrored(from, to, flips, place_sizes(id, SizeTexts(graph_, false)));
       from = to;
     }
-    if (symmetry.exchanges)
-      lines += fmt::format("    {}m = transpose({}; perm=[0, 1, 3, 2])\n", name, from);
+    if (symmetry.exchanges) lines += transposed(name + "m", from, exchanged());
     return lines;
   }
 

@@ -383,8 +383,7 @@ class JoinOfShifts : ShiftText {
     if (node.inputs.size() > 2 && node.inputs[2].valid()) declare("b", node.inputs[2]);
     std::vector<std::string> parts;
     for (const TensorId input : join.inputs) parts.push_back(write_cut(input));
-    source_ += fmt::format("    j = concat({}; axis={})\n", fmt::join(parts, ", "),
-                           ops::axis_by_role(join));
+    source_ += concatenated("j", parts, static_cast<int>(ops::axis_by_role(join)));
     if (!conv) {
       source_ += fmt::format("    y = {}(j, v)\n", node.op->name);
       return;

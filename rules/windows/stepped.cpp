@@ -110,8 +110,7 @@ std::string fitted(Convolution& conv, const Dims& image, const Dims& count, std:
   }
   if (axes.empty()) return "";
   const std::string line =
-      fmt::format("    xc = slice({}; axes=[{}], starts=[{}], sizes=[{}], steps=[{}])\n", name,
-                  list(axes), list(starts), list(sizes), list(Dims(axes.size(), 1)));
+      cut_out("xc", name, {list(axes), list(starts), list(sizes), list(Dims(axes.size(), 1))});
   name = "xc";
   return line;
 }
@@ -246,11 +245,10 @@ std::optional<RewritePlan> plan_behind(const Graph& graph, const Node& node, con
   std::string image = "x", kernel = "w", target;
   if (!places.are_single()) {
     const Dims ones(rank, 1);
-    target += fmt::format("    wp = pad(w; pads=[{}], interior=[{}])\n"
-                          "    v = average_pool(wp; kernel=[{}], strides=[{}], dilations=[{}], "
+    target += padded("wp", "w", around, Dims(kPlaces + rank, 0)) +
+              fmt::format("    v = average_pool(wp; kernel=[{}], strides=[{}], dilations=[{}], "
                           "pads=[{}])\n",
-                          list(around), list(Dims(kPlaces + rank, 0)), list(places.window),
-                          list(ones), list(ones), list(Dims(2 * rank, 0)));
+                          list(places.window), list(ones), list(ones), list(Dims(2 * rank, 0)));
     kernel = "v";
   }
   target += fitted(both, dims_of(graph, inner.image), places.count, image);

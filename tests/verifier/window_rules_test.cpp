@@ -1,4 +1,5 @@
 // Rules about windows are stated, not believed: here each of them is proved.
+#include "rules/windows/stepped.h"
 #include "rules/windows/windows.h"
 
 #include "tests/support/graphs.h"
@@ -31,6 +32,28 @@ TEST(WindowProofs, AreFound) {
   k3 = relu(k1)
   y = concat(k3, k2; axis=1)
   return y, t
+)"));
+  ASSERT_EQ(plans.size(), 3U);
+  expect_steps_proved(plans);
+}
+
+/// Behind a convolution and functions of its elements, before one, and of means.
+TEST(WindowProofs, OfStepsAndMeansAreFound) {
+  const auto plans = rules::find_stepped_windows(graph_of(R"(graph g
+  x: f32[2, 4, 9, 8]
+  a = full(; shape=[6, 4, 3, 3], value=0.5)
+  b = full(; shape=[6], value=0.5)
+  c = full(; shape=[6, 1, 1], value=0.25)
+  d = full(; shape=[4, 1, 3, 3], value=0.5)
+  p = conv(x, a, b; pads=[1, 1, 1, 1])
+  q = mul(p, c)
+  r = relu(q)
+  y = slice(r; axes=[2, 3], starts=[1, 0], sizes=[4, 4], steps=[2, 2])
+  s = slice(x; axes=[3], starts=[0], sizes=[4], steps=[2])
+  z = conv(s, d; pads=[1, 1, 1, 1], group=4)
+  t = conv(x, a, b; pads=[1, 1, 1, 1])
+  u = average_pool(t; kernel=[3, 2], strides=[2, 2])
+  return y, z, u
 )"));
   ASSERT_EQ(plans.size(), 3U);
   expect_steps_proved(plans);

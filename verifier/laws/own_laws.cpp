@@ -44,25 +44,28 @@ FunctionLaws::Result FunctionLaws::decided(Function function,
   return simplifier_.simplify(std::move(where), context);
 }
 
-/// For numbers, a + c < b + c is a < b, as is r·a < r·b for r > 0. The same for equality.
+/// For numbers, a + c < b + c is a < b, as are r·a < r·b for r > 0 and exp(a) < exp(b), and a − c <
+/// b is a < b + c. The same for equality.
 FunctionLaws::Result FunctionLaws::compared(Function function,
                                             const std::vector<NormalForm>& arguments,
                                             const FactSet& context) {
   NormalForm difference = sum_of(arguments[0], negated(arguments[1]));
   if (difference.empty()) return constant(function == Function::kEqual ? 1 : 0);
-  const bool has_less = difference.size() < arguments[0].size() + arguments[1].size();
-  const std::vector<Factor> common = take_common(difference, [&](const Factor& factor) {
+  take_common(difference, [&](const Factor& factor) {
     return signs_.is_positive(Summand{1, {}, {}, {factor}}, context);
   });
-  if (!has_less && common.empty()) return std::nullopt;
-  NormalForm above, below;
-  for (const Summand& summand : difference) {
-    if (summand.coefficient.sign() > 0)
-      above.push_back(summand);
-    else
-      below.push_back(summand);
-  }
-  return apply_to_whole(function, {above, negated(std::move(below))}, context);
+  const Fraction scale = difference[0].coefficient.magnitude();
+  const auto has_scale = [&](const Summand& s) { return s.coefficient.magnitude() == scale; };
+  if (std::ranges::all_of(difference, has_scale))
+    difference = scaled(std::move(difference), scale.inverse());
+  NormalForm larger, smaller;
+  for (const Summand& summand : difference)
+    (summand.coefficient.sign() > 0 ? larger : smaller).push_back(summand);
+  smaller = negated(std::move(smaller));
+  const auto a = exponentials_.exponent_of(larger), b = exponentials_.exponent_of(smaller);
+  const std::vector<NormalForm> sides = a && b ? std::vector{*a, *b} : std::vector{larger, smaller};
+  if (sides == arguments) return std::nullopt;
+  return apply_to_whole(function, sides, context);
 }
 
 /// With z = [c is 0], select(c, a, b) = a + z·(b − a).
