@@ -1,6 +1,6 @@
 // Functions of forms: f(x) = g(x) under conditions, such as relu(r·x) = r·relu(x) for r ≥ 0 and
-// f(max(a, b)) = max(f(a), f(b)) for f that never falls. What no law says anything of becomes an
-// atom.
+// f(max(a, b)) = max(f(a), f(b)) for f that never falls; what both sides of a comparison add, or
+// are multiplied by and is positive, is left out. What no law says anything of becomes an atom.
 #pragma once
 
 #include <optional>
