@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "ops/definition/by_role.h"
+#include "rules/rule/source_text.h"
 #include "rules/windows/convolution_text.h"
 
 namespace soapstone::rules {
@@ -66,8 +68,21 @@ class ShiftText {
   std::string write_cut(TensorId id) {
     if (const auto known = names_.find(id); known != names_.end()) return known->second;
     const Node& node = producer(id);
-    const std::string from = write_cut(node.inputs[0]);
-    return name_line(id, fmt::format(fmt::runtime(call_around(graph_, node)), from));
+    if (node.inputs.empty()) {
+      has_zeros_ = true;
+      return name_line(id, call_of(graph_, node, {}));
+    }
+    std::vector<std::string> operands;
+    for (const TensorId input : node.inputs) operands.push_back(write_cut(input));
+    const std::string call = call_of(graph_, node, operands);
+    if (node.outputs.size() == 1) return name_line(id, call);
+    std::vector<std::string> names;
+    for (const TensorId result : node.outputs) {
+      names.push_back(fmt::format("t{}", names_.size()));
+      names_.emplace(result, names.back());
+    }
+    source_ += fmt::format("    {} = {}\n", fmt::join(names, ", "), call);
+    return names_.at(id);
   }
   std::string name_line(TensorId id, const std::string& call) {
     const std::string name = id == all_.result ? "y" : fmt::format("t{}", names_.size());
@@ -168,10 +183,16 @@ class ShiftText {
     return window_rule(name, head_, source_, target_);
   }
 
-  /// A kernel of the cut alone, put at its place of the common one.
+  /// A kernel of the cut alone, put at its place of the common one. `channels`: the dimension of
+  /// the whole of which the cut has a part; none: it has all.
   std::string placed(const std::string& weight, const Shift& shift, const std::vector<Axes>& places,
-                     const std::vector<Behind>& behind) const {
+                     const std::vector<Behind>& behind,
+                     std::optional<std::size_t> channels = {}) const {
     Dims around{0, 0}, after{0, 0}, between{0, 0};
+    if (channels) {
+      around[1] = shift[*channels].start;
+      after[1] = whole_[*channels] - around[1] - shift[*channels].count;
+    }
     for (std::size_t i = 0; i < places.size(); ++i) {
       const std::int64_t step = conv_.window.step[i];
       const std::size_t d = places[i][0];
@@ -187,10 +208,10 @@ class ShiftText {
   const Graph& graph_;
   const Shifted& all_;
   Dims whole_, result_;
-  Axes shifted_;       ///< Dimensions along which there are cuts.
-  Dims first_, last_;  ///< Starts of the cuts, by dimension of places.
-  Dims scale_;         ///< Their steps.
-  bool cropped_ = false;
+  Axes shifted_;                              ///< Dimensions along which there are cuts.
+  Dims first_, last_;                         ///< Starts of the cuts, by dimension of places.
+  Dims scale_;                                ///< Their steps.
+  bool cropped_ = false, has_zeros_ = false;  ///< Zeros are joined to what is cut.
   Convolution conv_;
   std::string head_, source_, target_, image_;
   std::map<TensorId, std::string> names_;
@@ -321,7 +342,8 @@ class JoinOfShifts : ShiftText {
     const Node& join = producer(node.inputs[0]);
     const bool is_product = is_product_with_matrix(node);
     const auto axis = ops::axis_by_role(join);
-    if (is_shifted(axis) || axis != (is_product ? whole_.size() - 1 : 1)) return std::nullopt;
+    if (axis != (is_product ? whole_.size() - 1 : 1) || !are_channels(axis)) return std::nullopt;
+    if (is_shifted(axis) && any_width_) return std::nullopt;
     Axes batch, order;
     std::vector<Axes> places;
     std::vector<Behind> behind;
@@ -344,6 +366,7 @@ class JoinOfShifts : ShiftText {
     head_ += fmt::format("  x: [{}]\n  v: [{}]\n", sized(dims(all_.whole), axis, 1),
                          sized(dims(node.inputs[1]), is_product ? 0 : 1, join.inputs.size()));
     write_source(node, join, conv);
+    if (has_zeros_ && any_width_) return std::nullopt;  // these have a number of channels
     order = batch;
     order.push_back(axis);
     for (const Axes& axes : places) order.push_back(axes[0]);
@@ -356,6 +379,14 @@ class JoinOfShifts : ShiftText {
   }
 
  private:
+  /// Whether each cut has channels of the whole that lie side by side.
+  bool are_channels(std::size_t axis) const {
+    return std::ranges::all_of(all_.cuts, [&](const auto& entry) {
+      const Cut& cut = entry.second[axis];
+      return cut.step == 1 && cut.start >= 0 && cut.start + cut.count <= whole_[axis];
+    });
+  }
+
   bool is_product_with_matrix(const Node& node) const {
     return node.op->operand_role(1) == core::OperandRole::kRightMatrix &&
            dims(node.inputs[1]).size() == 2;
@@ -393,24 +424,25 @@ class JoinOfShifts : ShiftText {
 
   void write_kernels(const Node& join, std::size_t axis, bool is_product,
                      const std::vector<Axes>& places, const std::vector<Behind>& behind) {
-    const std::string width = any_width_ ? "c" : std::to_string(whole_[axis]);
-    std::vector<std::string> parts;
-    for (std::size_t k = 0; k < join.inputs.size(); ++k) parts.push_back(numbered("v", k));
+    std::vector<std::string> parts, widths;
+    for (std::size_t k = 0; k < join.inputs.size(); ++k) {
+      parts.push_back(numbered("v", k));
+      widths.push_back(any_width_ ? "c" : std::to_string(dims(join.inputs[k])[axis]));
+    }
     add(fmt::format("{}", fmt::join(parts, ", ")),
-        fmt::format("split(v; axis={}, sizes=[{}])", is_product ? 0 : 1,
-                    fmt::join(std::vector(parts.size(), width), ", ")));
+        fmt::format("split(v; axis={}, sizes=[{}])", is_product ? 0 : 1, fmt::join(widths, ", ")));
     std::string sum;
     for (std::size_t k = 0; k < parts.size(); ++k) {
       std::string now = parts[k];
       if (is_product) {
         target_ += transposed(numbered("f", k), now, {1, 0});
         now = numbered("g", k);
-        target_ +=
-            reshaped(now, numbered("f", k),
-                     fmt::format("{}, {}, {}", result_[axis], width, list(Dims(places.size(), 1))));
+        target_ += reshaped(
+            now, numbered("f", k),
+            fmt::format("{}, {}, {}", result_[axis], widths[k], list(Dims(places.size(), 1))));
       }
       const bool is_last = k + 1 == parts.size();
-      add(numbered("p", k), placed(now, all_.cuts.at(join.inputs[k]), places, behind));
+      add(numbered("p", k), placed(now, all_.cuts.at(join.inputs[k]), places, behind, axis));
       if (k > 0) {
         const std::string next = is_last ? "w" : numbered("s", k);
         add(next, fmt::format("add({}, p{})", sum, k));

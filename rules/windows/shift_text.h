@@ -19,7 +19,8 @@ struct Cut {
 /// By dimension.
 using Shift = std::vector<Cut>;
 
-/// Cuts of one tensor, which have one shape, and what is made of them.
+/// Cuts of one tensor, which have one shape but for the channels of what is joined, and what is
+/// made of them.
 struct Shifted {
   core::TensorId whole;
   std::map<core::TensorId, Shift> cuts;  ///< Those that are used.

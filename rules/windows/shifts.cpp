@@ -70,7 +70,9 @@ class ShiftPlanner {
 
  private:
   static bool is_cut(const Node& node) {
-    return node.op->movement == core::Movement::kCut || node.op->movement == core::Movement::kFrame;
+    return node.op->movement == core::Movement::kCut ||
+           node.op->movement == core::Movement::kFrame ||
+           node.op->movement == core::Movement::kSplit;
   }
   core::Dims dims(TensorId id) const { return dims_of(graph_, id); }
   bool is_known(TensorId id) const {
@@ -115,18 +117,26 @@ class ShiftPlanner {
       behind.pop_back();
       for (const NodeId id : graph_.consumers(from)) {
         const Node& node = graph_.node(id);
-        if (!is_cut(node) || node.inputs[0] != from || !is_known(node.outputs[0])) continue;
-        if (auto reading = read_by(readings_.at(from), node)) {
-          readings_.insert_or_assign(node.outputs[0], *std::move(reading));
-          behind.push_back(node.outputs[0]);
+        std::int64_t start = 0;
+        for (const TensorId result : node.outputs) {
+          auto reading = is_known(result) ? read_by(from, node, result, start) : std::nullopt;
+          if (!reading) break;
+          readings_.insert_or_assign(result, *std::move(reading));
+          behind.push_back(result);
         }
       }
     }
   }
 
-  static std::optional<Reading> read_by(Reading reading, const Node& node) {
-    return node.op->movement == core::Movement::kCut ? piece(std::move(reading), node)
-                                                     : framed(std::move(reading), node);
+  /// `start`: where the result begins, of a split. None: it is something else.
+  std::optional<Reading> read_by(TensorId from, const Node& node, TensorId result,
+                                 std::int64_t& start) const {
+    const Reading& reading = readings_.at(from);
+    if (node.op->movement == core::Movement::kJoin) return beside_zeros(reading, from, node);
+    if (!is_cut(node) || node.inputs[0] != from) return std::nullopt;
+    if (node.op->movement == core::Movement::kCut) return piece(reading, node);
+    if (node.op->movement == core::Movement::kFrame) return framed(reading, node);
+    return part(reading, ops::axis_by_role(node), start, result);
   }
 
   static std::optional<Reading> piece(Reading reading, const Node& node) {
@@ -136,16 +146,30 @@ class ShiftPlanner {
                      axes = ops::ints_by_role(node, AttributeRole::kAxes);
     for (std::size_t k = 0; k < axes.size(); ++k) {
       if (steps[k] < 1) return std::nullopt;
-      Cut& cut = reading.shift[static_cast<std::size_t>(axes[k])];
-      Zeros& zeros = reading.zeros[static_cast<std::size_t>(axes[k])];
-      cut = {cut.start + cut.step * starts[k], cut.step * steps[k], counts[k]};
-      const auto place = [&](std::int64_t p) {  // the first one that is not before p
-        return std::clamp<std::int64_t>((p - starts[k] + steps[k] - 1) / steps[k], 0, counts[k]);
-      };
-      zeros = {zeros.low <= starts[k] ? 0 : place(zeros.low),
-               zeros.high <= starts[k] ? 0 : place(zeros.high)};
+      cut_along(reading, static_cast<std::size_t>(axes[k]), {starts[k], steps[k], counts[k]});
     }
     return reading;
+  }
+
+  /// The next part of what is split along an axis; moves `start` behind it.
+  std::optional<Reading> part(Reading reading, std::size_t axis, std::int64_t& start,
+                              TensorId result) const {
+    const std::int64_t count = dims(result)[axis];
+    cut_along(reading, axis, {start, 1, count});
+    start += count;
+    return reading;
+  }
+
+  static void cut_along(Reading& reading, std::size_t axis, const Cut& piece) {
+    Cut& cut = reading.shift[axis];
+    Zeros& zeros = reading.zeros[axis];
+    cut = {cut.start + cut.step * piece.start, cut.step * piece.step, piece.count};
+    const auto place = [&](std::int64_t p) {  // the first one that is not before p
+      return std::clamp<std::int64_t>((p - piece.start + piece.step - 1) / piece.step, 0,
+                                      piece.count);
+    };
+    zeros = {zeros.low <= piece.start ? 0 : place(zeros.low),
+             zeros.high <= piece.start ? 0 : place(zeros.high)};
   }
 
   static std::optional<Reading> framed(Reading reading, const Node& node) {
@@ -155,15 +179,40 @@ class ShiftPlanner {
         std::ranges::any_of(between, [](std::int64_t n) { return n != 0; }))
       return std::nullopt;
     const std::size_t rank = reading.shift.size();
-    for (std::size_t d = 0; d < rank; ++d) {
-      Cut& cut = reading.shift[d];
-      cut.start -= cut.step * around[d];
-      cut.count += around[d] + around[rank + d];
-      reading.zeros[d] = {
-          std::clamp<std::int64_t>(reading.zeros[d].low + around[d], 0, cut.count),
-          std::clamp<std::int64_t>(reading.zeros[d].high + around[d], 0, cut.count)};
-    }
+    for (std::size_t d = 0; d < rank; ++d) put_zeros(reading, d, around[d], around[rank + d]);
     return reading;
+  }
+
+  /// Joined with zeros alone.
+  std::optional<Reading> beside_zeros(Reading reading, TensorId from, const Node& node) const {
+    const std::size_t axis = ops::axis_by_role(node);
+    std::int64_t before = 0, behind = 0;
+    bool is_found = false;
+    for (const TensorId input : node.inputs) {
+      if (input == from && !is_found) {
+        is_found = true;
+      } else if (is_known(input) && is_filled_with_zero(input)) {
+        (is_found ? behind : before) += dims(input)[axis];
+      } else {
+        return std::nullopt;
+      }
+    }
+    put_zeros(reading, axis, before, behind);
+    return reading;
+  }
+  bool is_filled_with_zero(TensorId id) const {
+    const NodeId producer = graph_.tensor(id).producer;
+    return producer.valid() && graph_.node(producer).op->movement == core::Movement::kFill &&
+           ops::fill_value(graph_.node(producer)) == 0;
+  }
+
+  static void put_zeros(Reading& reading, std::size_t d, std::int64_t before, std::int64_t behind) {
+    Cut& cut = reading.shift[d];
+    Zeros& zeros = reading.zeros[d];
+    cut.start -= cut.step * before;
+    cut.count += before + behind;
+    zeros = {std::clamp<std::int64_t>(zeros.low + before, 0, cut.count),
+             std::clamp<std::int64_t>(zeros.high + before, 0, cut.count)};
   }
 
   /// Whether it has zeros where the whole has nothing, and nowhere else.

@@ -79,6 +79,28 @@ constexpr Windows kWindows[] = {
      "  b = slice(x; axes=[2], starts=[3], sizes=[9], steps=[1])\n"
      "  j = concat(a, b; axis=1)\n"
      "  y = conv(j, w; strides=[2], pads=[0, 0], dilations=[2])\n"},
+    {"channels_that_move_in_time", find_shifted_joins, "  x: f32[1, 5, 6, 4]\n",
+     "  w = full(; shape=[3, 5, 1, 1], value=0.5)\n  o = full(; shape=[1, 2, 1, 4], value=0.0)\n"
+     "  p, q, r = split(x; axis=1, sizes=[2, 2, 1])\n"
+     "  a = slice(p; axes=[2], starts=[1], sizes=[5], steps=[1])\n"
+     "  b = slice(q; axes=[2], starts=[0], sizes=[5], steps=[1])\n"
+     "  c = concat(a, o; axis=2)\n  d = concat(o, b; axis=2)\n"
+     "  j = concat(c, d, r; axis=1)\n  y = conv(j, w)\n"},
+    {"channels_that_move_apart", find_shifted_joins, "  x: f32[2, 6, 5, 4]\n",
+     "  w = full(; shape=[3, 7, 1, 3], value=0.5)\n  v = full(; shape=[3], value=0.25)\n"
+     "  a = slice(x; axes=[1, 2], starts=[0, 1], sizes=[2, 4], steps=[1, 1])\n"
+     "  b = slice(x; axes=[1, 3], starts=[4, 0], sizes=[2, 3], steps=[1, 1])\n"
+     "  c = slice(x; axes=[1], starts=[1], sizes=[3], steps=[1])\n"
+     "  d = pad(a; pads=[0, 0, 0, 0, 0, 0, 1, 0], value=0.0)\n"
+     "  e = pad(b; pads=[0, 0, 0, 1, 0, 0, 0, 0], value=0.0)\n"
+     "  j = concat(d, e, c; axis=1)\n"
+     "  y = conv(j, w, v; strides=[1, 2], pads=[0, 0, 0, 0])\n"},
+    {"parts_of_tokens_that_move", find_shifted_joins, "  x: f32[2, 7, 6]\n",
+     "  w = full(; shape=[6, 5], value=0.5)\n"
+     "  p, q = split(x; axis=2, sizes=[2, 4])\n"
+     "  s = slice(p; axes=[1], starts=[0], sizes=[6], steps=[1])\n"
+     "  a = pad(s; pads=[0, 1, 0, 0, 0, 0], value=0.0)\n"
+     "  j = concat(q, a; axis=2)\n  y = matmul(j, w)\n"},
     {"convolutions", find_composed_windows, "  x: f32[2, 3, 15]\n",
      "  v = full(; shape=[4, 3, 3], value=0.5)\n  a = full(; shape=[4], value=0.5)\n"
      "  w = full(; shape=[2, 4, 2], value=0.25)\n  b = full(; shape=[2], value=0.5)\n"
@@ -167,6 +189,24 @@ constexpr Windows kOthers[] = {
      "  b = slice(x; axes=[2], starts=[3], sizes=[9], steps=[1])\n"
      "  j = concat(a, b; axis=1)\n"
      "  y = conv(j, w; strides=[1], pads=[1, 1], dilations=[1])\n"},
+    {"ones_in_time", find_shifted_joins, "  x: f32[1, 4, 6]\n",
+     "  w = full(; shape=[3, 4, 1], value=0.5)\n  o = full(; shape=[1, 2, 1], value=1.0)\n"
+     "  p, q = split(x; axis=1, sizes=[2, 2])\n"
+     "  b = slice(q; axes=[2], starts=[0], sizes=[5], steps=[1])\n  d = concat(o, b; axis=2)\n"
+     "  j = concat(p, d; axis=1)\n"
+     "  y = conv(j, w; strides=[1], pads=[0, 0], dilations=[1])\n"},
+    {"every_second_channel", find_shifted_joins, "  x: f32[1, 4, 6]\n",
+     "  w = full(; shape=[3, 4, 1], value=0.5)\n"
+     "  a = slice(x; axes=[1], starts=[0], sizes=[2], steps=[2])\n"
+     "  b = slice(x; axes=[1], starts=[1], sizes=[2], steps=[2])\n"
+     "  j = concat(a, b; axis=1)\n"
+     "  y = conv(j, w; strides=[1], pads=[0, 0], dilations=[1])\n"},
+    {"channels_of_zeros", find_shifted_joins, "  x: f32[1, 4, 6]\n",
+     "  w = full(; shape=[3, 7, 1], value=0.5)\n"
+     "  p = pad(x; pads=[0, 1, 0, 0, 0, 0], value=0.0)\n"
+     "  b = slice(x; axes=[1], starts=[0], sizes=[2], steps=[1])\n"
+     "  j = concat(p, b; axis=1)\n"
+     "  y = conv(j, w; strides=[1], pads=[0, 0], dilations=[1])\n"},
     {"frames_behind_one_another", find_shifted_joins, "  x: f32[2, 9, 3]\n",
      "  w = full(; shape=[3, 5], value=0.5)\n"
      "  a = slice(x; axes=[1], starts=[0], sizes=[5], steps=[1])\n"
