@@ -1,4 +1,5 @@
 // Rules about windows are stated, not believed: here each of them is proved.
+#include "rules/windows/shifts.h"
 #include "rules/windows/stepped.h"
 #include "rules/windows/windows.h"
 
@@ -56,6 +57,24 @@ TEST(WindowProofs, OfStepsAndMeansAreFound) {
   return y, z, u
 )"));
   ASSERT_EQ(plans.size(), 3U);
+  expect_steps_proved(plans);
+}
+
+TEST(WindowProofs, OfChannelsThatMoveAreFound) {
+  const auto plans = rules::find_shifted_joins(graph_of(R"(graph g
+  x: f32[1, 5, 6, 4]
+  w = full(; shape=[3, 5, 1, 1], value=0.5)
+  o = full(; shape=[1, 2, 1, 4], value=0.0)
+  p, q, r = split(x; axis=1, sizes=[2, 2, 1])
+  a = slice(p; axes=[2], starts=[1], sizes=[5], steps=[1])
+  b = slice(q; axes=[2], starts=[0], sizes=[5], steps=[1])
+  c = concat(a, o; axis=2)
+  d = concat(o, b; axis=2)
+  j = concat(c, d, r; axis=1)
+  y = conv(j, w)
+  return y
+)"));
+  ASSERT_EQ(plans.size(), 1U);
   expect_steps_proved(plans);
 }
 
