@@ -32,7 +32,7 @@ constexpr std::ptrdiff_t kMostAlike = 4;
 /// Graphs from which moves are made, times their nodes, squared: both what there is to move and
 /// what each move takes grow with the nodes.
 constexpr std::size_t kMostWork = 4'000'000;
-/// The share that is left where each graph is also put into the order that takes least memory.
+/// What a graph counts that is also put into the order that takes least memory.
 constexpr std::size_t kWorkOfOrders = 8;
 
 bool are_alike(const Candidate& a, const Candidate& b) {

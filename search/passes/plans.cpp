@@ -165,7 +165,7 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
                                                   const rules::RewritePlan& plan, Asks asks) {
   std::vector<Progress> found;
   Progress now{{}, from.replaced};
-  // Most plans end before their first step, and a copy of a large graph takes longer than that.
+  // A plan may end before its first step: a copy of a large graph takes longer than to see that.
   const Graph* graph = &from.candidate.graph;
   TensorId last = TensorId::none();
   for (const rules::PlanStep& wanted : plan.steps) {

@@ -322,10 +322,10 @@ class Judge:
 
     def rounding_noise(self, inputs, name, truth):
         """How far each element moves when every node is off by a rounding error: what a normalization
-        makes of a constant line is 0 only while its elements are exactly equal. Beyond a jump it says
-        nothing."""
+        makes of a constant line is 0 only while its elements are exactly equal. Beyond a jump that the
+        output depends on it says nothing."""
         most = np.zeros(truth.shape)
-        if jumps(self.model.proto):
+        if jumps_before(self.model.proto, name):
             return most
         for run_number in range(3):
             noisy = with_noise(self.model.proto, EPSILON[self.coarsest("f")], run_number)
@@ -436,6 +436,17 @@ def element_types(proto):
 
 def jumps(proto):
     return any(node.op_type in JUMPS for node in proto.graph.node)
+
+
+def jumps_before(proto, output):
+    """Whether the output depends on a jump."""
+    needed = {output}
+    for node in reversed(proto.graph.node):
+        if needed & set(node.output):
+            if node.op_type in JUMPS:
+                return True
+            needed |= set(node.input)
+    return False
 
 
 def interface(proto, sizes):

@@ -54,8 +54,8 @@ class JudgeTest(unittest.TestCase):
     def test_a_constant_line_may_be_centered_with_a_rounding_error(self):
         bias = np.full(8, 0.07143, np.float32)
 
-        def centered(mean):
-            return model([self.node("Mul", "x", "zero", to="nothing"),
+        def centered(mean, *others):
+            return model([*others, self.node("Mul", "x", "zero", to="nothing"),
                           self.node("Add", "nothing", "bias", to="line"),
                           *mean, self.node("Sub", "line", "mean", to="rest"),
                           self.node("Mul", "rest", "scale")],
@@ -68,6 +68,11 @@ class JudgeTest(unittest.TestCase):
                           for weight in ("third", "most"))
         self.assertEqual(self.verdicts(exact, rounded)[0], "")
         self.assertEqual(self.verdicts(exact, wrong)[0], "wrong")
+        # Nothing of the line depends on that jump.
+        elsewhere = self.node("Floor", "x", to="elsewhere")
+        beside_a_jump = centered([self.node("ReduceMean", "line", to="mean", axes=[1])], elsewhere)
+        self.assertEqual(self.verdicts(beside_a_jump, rounded)[0], "")
+        self.assertEqual(self.verdicts(beside_a_jump, wrong)[0], "wrong")
 
     def test_one_line_of_noise_excuses_no_other(self):
         weights = [("bias", np.full(8, 0.07143, np.float32)), ("none", np.float32([0])),
