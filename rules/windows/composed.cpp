@@ -27,11 +27,6 @@ constexpr std::string_view kComposedDescription =
 constexpr std::string_view kBlockDescription =
     "A window over channels that are places of blocks is one over these places.";
 
-/// What is read by one node alone, which is no result of the graph.
-bool is_inner(const Graph& graph, TensorId id) {
-  return graph.consumers(id).size() == 1 && !graph.is_output(id);
-}
-
 /// Whether the window stays inside the image along a dimension.
 bool is_inside(const Convolution& conv, std::size_t d) {
   return conv.window.low[d] == 0 && conv.end[d] + conv.window.high[d] == 0;

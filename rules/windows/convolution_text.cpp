@@ -138,6 +138,10 @@ class SumText {
 
 }  // namespace
 
+bool is_inner(const core::Graph& graph, TensorId id) {
+  return graph.consumers(id).size() == 1 && !graph.is_output(id);
+}
+
 Dims dims_of(const core::Graph& graph, TensorId id) {
   return core::concrete(graph.tensor(id).type.shape).value_or(Dims{});
 }

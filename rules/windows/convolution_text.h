@@ -47,6 +47,8 @@ struct Sum {
 /// None: the node is no convolution of known shapes.
 std::optional<Convolution> convolution_at(const core::Graph& graph, core::NodeId id);
 
+/// Whether one node alone reads it, and it is no result of the graph.
+bool is_inner(const core::Graph& graph, core::TensorId id);
 /// Empty: not all of them are numbers, or there are none.
 core::Dims dims_of(const core::Graph& graph, core::TensorId id);
 

@@ -209,10 +209,6 @@ class GreatestPlanner {
   }
 
  private:
-  bool is_inner(TensorId id) const {
-    return graph_.consumers(id).size() == 1 && !graph_.is_output(id);
-  }
-
   std::optional<Branch> branch_at(NodeId id) const {
     const auto conv = convolution_at(graph_, id);
     if (!conv || conv->group != 1 || dims_of(graph_, conv->image).empty()) return std::nullopt;
@@ -228,7 +224,7 @@ class GreatestPlanner {
     const Dims channels = dims_of(graph_, conv->result);
     const std::int64_t greatest = channels[0] * channels[1];
     bool is_first = true;
-    for (; is_inner(branch.result); is_first = false) {
+    for (; is_inner(graph_, branch.result); is_first = false) {
       const NodeId next = graph_.consumers(branch.result)[0];
       const Node& reader = graph_.node(next);
       const auto* const op = ops::definition_of(reader);

@@ -31,7 +31,7 @@ using core::Node;
 using core::NodeId;
 using core::OperandRole;
 
-constexpr std::size_t kFirstPlace = 2, kMostPlaceDims = 3, kMostMirrors = 50;
+constexpr std::size_t kMostPlaceDims = 3, kMostMirrors = 50;
 
 /// Rows and columns of an image, exchanged.
 Dims exchanged() { return {0, 1, 3, 2}; }
@@ -155,7 +155,7 @@ class MirrorPlanner {
   /// What it does to a tensor of that shape: nothing along a dimension of one place.
   Symmetry without_single_places(Symmetry symmetry, TensorId id) const {
     const Dims sizes = dims(id);
-    const auto is_single = [&](std::size_t d) { return sizes[kFirstPlace + d] == 1; };
+    const auto is_single = [&](std::size_t d) { return sizes[kPlaces + d] == 1; };
     for (std::size_t d = 0; d < symmetry.mirrors.size(); ++d)
       if (is_single(d)) symmetry.mirrors[d] = false;
     if (symmetry.exchanges && is_single(0) && is_single(1)) symmetry.exchanges = false;
@@ -167,14 +167,13 @@ class MirrorPlanner {
   const core::Shape& shape(TensorId id) const { return graph_.tensor(id).type.shape; }
   /// Precondition: they are known.
   Dims dims(TensorId id) const { return *core::concrete(shape(id)); }
-  static std::size_t places(const core::Shape& shape) { return shape.size() - kFirstPlace; }
+  static std::size_t places(const core::Shape& shape) { return shape.size() - kPlaces; }
 
   /// What the node does to an image, if it does nothing else.
   std::optional<Symmetry> symmetry_of(const Node& node) const {
     if (node.inputs.empty() || node.op->is_opaque() || !are_known(node)) return std::nullopt;
     const core::Shape& image = shape(node.inputs[0]);
-    if (image.size() <= kFirstPlace || image.size() > kFirstPlace + kMostPlaceDims)
-      return std::nullopt;
+    if (image.size() <= kPlaces || image.size() > kPlaces + kMostPlaceDims) return std::nullopt;
     Symmetry symmetry{false, std::vector<bool>(places(image))};
     if (node.op->movement == Movement::kPermute) {
       const Dims order = ops::ints_by_role(node, AttributeRole::kPermutation);
@@ -185,8 +184,8 @@ class MirrorPlanner {
       if (shape(node.outputs[0]) != image) return std::nullopt;
       for (std::size_t k = 0; k < axes.size(); ++k) {
         const auto axis = static_cast<std::size_t>(axes[k]);
-        if (steps[k] != -1 || axis < kFirstPlace) return std::nullopt;
-        symmetry.mirrors[axis - kFirstPlace] = true;
+        if (steps[k] != -1 || axis < kPlaces) return std::nullopt;
+        symmetry.mirrors[axis - kPlaces] = true;
       }
     }
     return symmetry.is_none() ? std::nullopt : std::optional(symmetry);
@@ -209,7 +208,7 @@ class MirrorPlanner {
         return false;
     }
     const std::size_t count = ops::ints_by_role(node, kStride).size();
-    if (count + kFirstPlace != dims(node.inputs[0]).size()) return false;
+    if (count + kPlaces != dims(node.inputs[0]).size()) return false;
     const Dims unseen = unseen_places(node), pads = ops::ints_by_role(node, kPad);
     for (std::size_t d = 0; d < count; ++d) {
       if (!symmetry.mirrors[d] || unseen[d] == 0) continue;
@@ -230,9 +229,9 @@ class MirrorPlanner {
     const std::size_t count = strides.size();
     Dims unseen;
     for (std::size_t d = 0; d < count; ++d) {
-      const std::int64_t length = window[has_kernel ? d + kFirstPlace : d];
+      const std::int64_t length = window[has_kernel ? d + kPlaces : d];
       const std::int64_t left =
-          image[d + kFirstPlace] + pads[d] + pads[count + d] - dilations[d] * (length - 1) - 1;
+          image[d + kPlaces] + pads[d] + pads[count + d] - dilations[d] * (length - 1) - 1;
       unseen.push_back(left % strides[d]);
     }
     return unseen;
@@ -255,7 +254,7 @@ class MirrorPlanner {
     const auto is_image = [&](TensorId id) { return id.valid() && images_.contains(id); };
     for (const TensorId input : node.inputs)
       if (is_image(input) && shape(input).size() != rank) return false;
-    for (std::size_t axis = kFirstPlace; axis < rank; ++axis) {
+    for (std::size_t axis = kPlaces; axis < rank; ++axis) {
       std::vector<std::optional<std::size_t>> axes(node.inputs.size());
       for (std::size_t k = 0; k < node.inputs.size(); ++k)
         if (is_image(node.inputs[k])) axes[k] = axis;
@@ -275,11 +274,11 @@ class MirrorPlanner {
       // A pool over all places.
       const Dims result = dims(node.outputs[0]);
       return op->attributes.empty() && result.size() == rank &&
-             std::all_of(result.begin() + kFirstPlace, result.end(),
+             std::all_of(result.begin() + kPlaces, result.end(),
                          [](std::int64_t n) { return n == 1; });
     }
     const Dims axes = ops::ints_by_role(node, AttributeRole::kAxes);
-    for (std::size_t axis = kFirstPlace; axis < rank; ++axis)
+    for (std::size_t axis = kPlaces; axis < rank; ++axis)
       if (std::ranges::find(axes, static_cast<std::int64_t>(axis)) == axes.end()) return false;
     return true;
   }
@@ -301,13 +300,13 @@ class MirrorPlanner {
     if (!is_kernel) return sizes.declared(id);
     Texts its = sizes.shape(id);
     const Dims numbers = dims(id);
-    for (std::size_t d = kFirstPlace; d < its.size(); ++d) its[d] = std::to_string(numbers[d]);
+    for (std::size_t d = kPlaces; d < its.size(); ++d) its[d] = std::to_string(numbers[d]);
     return sizes.declared(id, its);
   }
   /// The image itself, of which that is a mirror image.
   static std::string declared_image(TensorId id, const SizeTexts& sizes, const Symmetry& symmetry) {
     Texts its = sizes.shape(id);
-    if (symmetry.exchanges) std::swap(its[kFirstPlace], its[kFirstPlace + 1]);
+    if (symmetry.exchanges) std::swap(its[kPlaces], its[kPlaces + 1]);
     return sizes.declared(id, its);
   }
 
@@ -318,7 +317,7 @@ class MirrorPlanner {
     Texts axes, lengths, starts, steps;
     for (std::size_t d = 0; d < sizes.size(); ++d) {
       if (!symmetry.mirrors[d]) continue;
-      axes.push_back(std::to_string(d + kFirstPlace));
+      axes.push_back(std::to_string(d + kPlaces));
       lengths.push_back(sizes[d]);
       starts.push_back(sizes[d] + " - 1");
       steps.emplace_back("-1");
@@ -333,7 +332,7 @@ class MirrorPlanner {
   }
   static Texts place_sizes(TensorId id, const SizeTexts& sizes) {
     Texts its = sizes.shape(id);
-    its.erase(its.begin(), its.begin() + kFirstPlace);
+    its.erase(its.begin(), its.begin() + kPlaces);
     return its;
   }
 

@@ -183,10 +183,10 @@ class ShiftText {
     return window_rule(name, head_, source_, target_);
   }
 
-  /// A kernel of the cut alone, put at its place of the common one. `channels`: the dimension of
-  /// the whole of which the cut has a part; none: it has all.
-  std::string placed(const std::string& weight, const Shift& shift, const std::vector<Axes>& places,
-                     const std::vector<Behind>& behind,
+  /// The line that puts a kernel of the cut alone at its place of the common one. `channels`: the
+  /// dimension of the whole of which the cut has a part; none: it has all.
+  std::string placed(const std::string& name, const std::string& weight, const Shift& shift,
+                     const std::vector<Axes>& places, const std::vector<Behind>& behind,
                      std::optional<std::size_t> channels = {}) const {
     Dims around{0, 0}, after{0, 0}, between{0, 0};
     if (channels) {
@@ -202,16 +202,17 @@ class ShiftText {
       between.push_back(behind[i].size > 1 ? scale_[i] * behind[i].step / step - 1 : 0);
     }
     around.insert(around.end(), after.begin(), after.end());
-    return fmt::format("pad({}; pads=[{}], interior=[{}])", weight, list(around), list(between));
+    return padded(name, weight, around, between);
   }
 
   const Graph& graph_;
   const Shifted& all_;
   Dims whole_, result_;
-  Axes shifted_;                              ///< Dimensions along which there are cuts.
-  Dims first_, last_;                         ///< Starts of the cuts, by dimension of places.
-  Dims scale_;                                ///< Their steps.
-  bool cropped_ = false, has_zeros_ = false;  ///< Zeros are joined to what is cut.
+  Axes shifted_;       ///< Dimensions along which there are cuts.
+  Dims first_, last_;  ///< Starts of the cuts, by dimension of places.
+  Dims scale_;         ///< Their steps.
+  bool cropped_ = false;
+  bool has_zeros_ = false;  ///< Some are joined to what is cut.
   Convolution conv_;
   std::string head_, source_, target_, image_;
   std::map<TensorId, std::string> names_;
@@ -310,7 +311,7 @@ class SumOfShifts : ShiftText {
     add("one", fmt::format("full(; shape=[{}, {}], value=1.0)", count, list(ones)));
     for (const auto& [id, shift] : all_.cuts) {
       kernels[id] = fmt::format("k{}", kernels.size());
-      add(kernels[id], placed("one", shift, places, alone));
+      target_ += placed(kernels[id], "one", shift, places, alone);
     }
     for (const TensorId id : factors_) {
       const std::int64_t own = core::element_count(dims(id));
@@ -442,7 +443,7 @@ class JoinOfShifts : ShiftText {
             fmt::format("{}, {}, {}", result_[axis], widths[k], list(Dims(places.size(), 1))));
       }
       const bool is_last = k + 1 == parts.size();
-      add(numbered("p", k), placed(now, all_.cuts.at(join.inputs[k]), places, behind, axis));
+      target_ += placed(numbered("p", k), now, all_.cuts.at(join.inputs[k]), places, behind, axis);
       if (k > 0) {
         const std::string next = is_last ? "w" : numbered("s", k);
         add(next, fmt::format("add({}, p{})", sum, k));

@@ -168,7 +168,7 @@ std::optional<TensorId> operand_of(const Graph& graph, const Node& node) {
 /// What computes the tensor, if nothing else reads it on the way.
 std::optional<Layer> layer_of(const Graph& graph, TensorId id) {
   Layer layer;
-  while (graph.consumers(id).size() == 1 && !graph.is_output(id)) {
+  while (is_inner(graph, id)) {
     const NodeId producer = graph.tensor(id).producer;
     if (!producer.valid()) break;
     if (convolution_at(graph, producer)) {
@@ -184,8 +184,8 @@ std::optional<Layer> layer_of(const Graph& graph, TensorId id) {
   return std::nullopt;
 }
 
-/// The lines of the layer's functions. `names`: of the convolution's result, and of what functions
-/// come to; the last one is `result`.
+/// The lines of the layer's functions. `image`: the name of the convolution's result; `part` begins
+/// the names of what functions come to, but that of the last one is `result`.
 std::string functions_of(const Graph& graph, const Layer& layer, std::string image,
                          const std::string& part, const std::string& result) {
   std::string lines;

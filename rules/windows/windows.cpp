@@ -145,7 +145,7 @@ class WindowPlanner {
     return *calls.begin();
   }
   std::string reader_of(TensorId id) const {
-    if (!is_inner(id)) return "";
+    if (!is_inner(graph_, id)) return "";
     const Node& node = graph_.node(graph_.consumers(id)[0]);
     const auto* const op = ops::definition_of(node);
     if (op == nullptr || op->op_class != ops::OpClass::kElementwise || node.inputs.size() != 1)
@@ -162,20 +162,16 @@ class WindowPlanner {
                                [&](TensorId t) { return graph_.tensor(t).type == result; });
   }
 
-  /// Read by one node alone.
-  bool is_inner(TensorId id) const {
-    return graph_.consumers(id).size() == 1 && !graph_.is_output(id);
-  }
-
   /// The additions below, operands first.
   void collect(NodeId id, Sum& sum) const {
     const Node& node = graph_.node(id);
     for (const TensorId operand : node.inputs) {
       const NodeId before = graph_.tensor(operand).producer;
       const auto conv = convolutions_.find(operand);
-      if (is_sum(before) && is_inner(operand) && node.inputs[0] != node.inputs[1])
+      if (is_sum(before) && is_inner(graph_, operand) && node.inputs[0] != node.inputs[1])
         collect(before, sum);
-      else if (conv != convolutions_.end() && is_inner(operand) && node.inputs[0] != node.inputs[1])
+      else if (conv != convolutions_.end() && is_inner(graph_, operand) &&
+               node.inputs[0] != node.inputs[1])
         sum.convolutions.push_back(conv->second);
       else
         sum.others.push_back(operand);
@@ -187,7 +183,7 @@ class WindowPlanner {
   void plan_sum(NodeId last) {
     if (!is_sum(last)) return;
     const TensorId result = graph_.node(last).outputs[0];
-    if (is_inner(result) && is_sum(graph_.consumers(result)[0])) return;
+    if (is_inner(graph_, result) && is_sum(graph_.consumers(result)[0])) return;
     Sum sum;
     collect(last, sum);
     if (sum.convolutions.size() > kMostConvolutions) return;
@@ -242,7 +238,7 @@ class WindowPlanner {
     std::set<TensorId> images;
     for (const Convolution& conv : sum.convolutions) {
       TensorId before = conv.image;
-      if (!is_inner(before)) return;
+      if (!is_inner(graph_, before)) return;
       std::string between;
       if (!convolutions_.contains(before)) {
         const NodeId producer = graph_.tensor(before).producer;

@@ -12,7 +12,7 @@ SEED = "soapstone-unseen-1"
 NETWORKS = {}
 SETS = ("first", "later", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
         "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth",
-        "sixteenth", "seventeenth", "eighteenth", "nineteenth")  # the oldest first
+        "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth")  # the oldest first
 HALF_LOCKED = {"fourth"}
 
 

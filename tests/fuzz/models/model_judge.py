@@ -230,7 +230,7 @@ class Judge:
         places = np.argwhere(expected != actual)
         at = tuple(places[0]) if places.size else ()
         detail = f"{len(places)} of {expected.size} elements, {expected[at]} became {actual[at]}"
-        if jumps(self.model.proto) and self.agree_in_double(result, inputs, name):
+        if jumps(self.model.proto, name) and self.agree_in_double(result, inputs, name):
             return Verdict()
         return Verdict("wrong", kind, name, detail)
 
@@ -250,7 +250,7 @@ class Judge:
                 return Verdict()
             if self.coarsest(letter) in "hb" and self.agree_when_rounded(result, inputs, name):
                 return Verdict()
-            if kind not in WILD and jumps(self.model.proto) and \
+            if kind not in WILD and jumps(self.model.proto, name) and \
                     self.agree_in_double(result, inputs, name):
                 return Verdict()
         if not finite.any():
@@ -296,7 +296,7 @@ class Judge:
             return Verdict()
         size = abs(truth[usable]).max(initial=0)
         apart = np.where(usable, abs(truth - other), 0).max(initial=0)
-        if jumps(self.model.proto) and self.agree_in_double(result, inputs, name):
+        if jumps(self.model.proto, name) and self.agree_in_double(result, inputs, name):
             return Verdict()
         noise = self.rounding_noise(inputs, name, truth)
         if (np.where(usable, difference, 0) <= limit + FACTOR * noise).all():
@@ -325,7 +325,7 @@ class Judge:
         makes of a constant line is 0 only while its elements are exactly equal. Beyond a jump that the
         output depends on it says nothing."""
         most = np.zeros(truth.shape)
-        if jumps_before(self.model.proto, name):
+        if jumps(self.model.proto, name):
             return most
         for run_number in range(3):
             noisy = with_noise(self.model.proto, EPSILON[self.coarsest("f")], run_number)
@@ -434,11 +434,7 @@ def element_types(proto):
     return types
 
 
-def jumps(proto):
-    return any(node.op_type in JUMPS for node in proto.graph.node)
-
-
-def jumps_before(proto, output):
+def jumps(proto, output):
     """Whether the output depends on a jump."""
     needed = {output}
     for node in reversed(proto.graph.node):
