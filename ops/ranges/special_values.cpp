@@ -1,0 +1,143 @@
+// See special_values.h: one pass forward for ranges, one backward for what becomes of them.
+#include "ops/ranges/special_values.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <utility>
+
+#include "ops/definition/registry.h"
+#include "ops/ranges/node_ranges.h"
+
+namespace soapstone::ops {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+
+/// The ranges of constants, which both passes ask for.
+using ConstantRanges = std::map<const core::Literal*, ValueRange>;
+
+class Flow {
+ public:
+  Flow(const Graph& graph, InputMagnitude magnitude, ConstantRanges& constants)
+      : graph_(graph), magnitude_(magnitude), constants_(constants), facts_(graph.tensor_bound()),
+        uses_(graph.node_bound()), matters_(graph.tensor_bound()) {
+    for (std::size_t i = 0; i < graph.tensor_bound(); ++i) begin(TensorId(i));
+    for (const NodeId id : graph.order()) forward(id);
+    for (const NodeId id : std::views::reverse(graph.order())) backward(id);
+  }
+
+  bool matters(TensorId id) const { return matters_[id.index()] != 0; }
+  Specials specials(TensorId id) const {
+    return facts_[id.index()] ? facts_[id.index()]->range.specials : Specials{0};
+  }
+
+ private:
+  /// Inputs and constants.
+  void begin(TensorId id) {
+    if (!graph_.contains(id)) return;
+    const core::Tensor& tensor = graph_.tensor(id);
+    if (tensor.producer.valid()) return;
+    TensorFact& fact = start(id);
+    if (!tensor.value) return;
+    const auto [known, is_new] = constants_.try_emplace(tensor.value.get());
+    if (is_new) known->second = range_of(*tensor.value);
+    fact.range = known->second;
+  }
+
+  /// What is known of a tensor of which only the type is.
+  TensorFact& start(TensorId id) {
+    const core::TensorType& type = graph_.tensor(id).type;
+    facts_[id.index()] = TensorFact{.range = input_range(type.data_type, magnitude_),
+                                    .number = static_cast<TensorNumber>(id.index()),
+                                    .shape = type.shape};
+    return *facts_[id.index()];
+  }
+
+  void forward(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (is_opaque(node) || !has_shapes(node)) {
+      for (const TensorId output : node.outputs) start(output);
+      return;
+    }
+    std::vector<const TensorFact*> operands;
+    for (const TensorId input : node.inputs)
+      operands.push_back(input.valid() ? &*facts_[input.index()] : nullptr);
+    NodeFacts found = facts_of(graph_, id, operands, magnitude_);
+    for (std::size_t r = 0; r < node.outputs.size(); ++r)
+      facts_[node.outputs[r].index()] = std::move(found.results[r]);
+    uses_[id.index()] = std::move(found.operands);
+  }
+
+  bool has_shapes(const Node& node) const {
+    const auto is_known = [&](TensorId id) {
+      return !id.valid() || graph_.tensor(id).type.shape_known;
+    };
+    return std::ranges::all_of(node.inputs, is_known) &&
+           std::ranges::all_of(node.outputs, is_known);
+  }
+
+  void backward(NodeId id) {
+    const Node& node = graph_.node(id);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const TensorId input = node.inputs[k];
+      if (!input.valid() || specials(input) == 0) continue;
+      const Specials specials = this->specials(input);
+      Specials& matter = matters_[input.index()];
+      if (is_opaque(node) || !has_shapes(node)) {
+        if (magnitude_ == InputMagnitude::kOrdinary) matter |= specials;
+        continue;
+      }
+      const OperandUse& use = uses_[id.index()][k];
+      matter |= specials & (magnitude_ == InputMagnitude::kOrdinary ? use.absorbed : use.tested);
+      // A NaN stays one; of an infinity either may have been made.
+      if (matter_among(node, use.nan_in, kNan)) matter |= specials;
+      if (matter_among(node, use.infinite_in, kInfinities)) matter |= specials & kInfinities;
+    }
+  }
+
+  bool matter_among(const Node& node, const std::vector<std::uint32_t>& results,
+                    Specials which) const {
+    return std::ranges::any_of(results, [&](std::uint32_t result) {
+      return (matters_[node.outputs[result].index()] & which) != 0;
+    });
+  }
+
+  const Graph& graph_;
+  InputMagnitude magnitude_;
+  ConstantRanges& constants_;
+  std::vector<std::optional<TensorFact>> facts_;  ///< By tensor.
+  std::vector<std::vector<OperandUse>> uses_;     ///< By node and operand.
+  std::vector<Specials> matters_;                 ///< By tensor: which of its specials do.
+};
+
+}  // namespace
+
+SpecialValues::SpecialValues(const Graph& graph)
+    : matters_(graph.tensor_bound()), specials_(graph.tensor_bound()) {
+  ConstantRanges constants;
+  for (const InputMagnitude magnitude : {InputMagnitude::kOrdinary, InputMagnitude::kAny}) {
+    const Flow flow(graph, magnitude, constants);
+    for (std::size_t i = 0; i < matters_.size(); ++i) {
+      if (magnitude == InputMagnitude::kOrdinary) specials_[i] = flow.specials(TensorId(i));
+      if (!flow.matters(TensorId(i))) continue;
+      matters_[i] = any_ = true;
+    }
+  }
+}
+
+SpecialValues SpecialValues::of_part(const std::vector<TensorId>& tensors) const {
+  SpecialValues part;
+  for (const TensorId id : tensors) {
+    part.matters_.push_back(matter_in(id));
+    part.specials_.push_back(specials_of(id));
+    part.any_ = part.any_ || part.matters_.back();
+  }
+  return part;
+}
+
+}  // namespace soapstone::ops

@@ -1,0 +1,45 @@
+// Where NaN and infinities matter in a graph: tensors that may hold some although the inputs are
+// finite, and of which a finite result is made. Rewrites that change what happens to NaN and
+// infinities must leave these alone.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "ops/ranges/value_range.h"
+
+namespace soapstone::ops {
+
+class SpecialValues {
+ public:
+  /// Nothing matters: for graphs of which nothing is known.
+  SpecialValues() = default;
+  /// Two questions are asked of the definitions. From inputs of ordinary magnitude, which tensors
+  /// may be NaN or infinite (a divisor that may be 0, a logarithm, a root, an exponential, a
+  /// product beyond the range), and is any of that made finite again (by a comparison, a choice, a
+  /// bound, tanh, 1/∞)? And from inputs of any value, NaN and infinities included: which tensors
+  /// does the graph test for that, as x = x does? Opaque nodes make ordinary values, and what they
+  /// read may be made finite in them. Precondition: all shapes known but those behind opaque nodes.
+  /// Complexity: linear in the graph and its constants.
+  explicit SpecialValues(const core::Graph& graph);
+
+  bool none() const { return !any_; }
+  /// Whether NaN and infinities in that tensor decide what finite numbers come out. A tensor that
+  /// the graph did not have is taken to be one, if there are any at all.
+  bool matter_in(core::TensorId id) const {
+    return any_ && (id.index() >= matters_.size() || matters_[id.index()]);
+  }
+  /// What the tensor may hold beside finite numbers, from ordinary inputs.
+  Specials specials_of(core::TensorId id) const {
+    return id.index() < specials_.size() ? specials_[id.index()] : kAllSpecials;
+  }
+  /// Those of a part of the graph: by tensor of the part, the tensor of the whole that it is.
+  SpecialValues of_part(const std::vector<core::TensorId>& tensors) const;
+
+ private:
+  bool any_ = false;
+  std::vector<bool> matters_;
+  std::vector<Specials> specials_;
+};
+
+}  // namespace soapstone::ops
