@@ -9,10 +9,11 @@
 namespace soapstone::search {
 namespace {
 
-std::vector<Region> regions_in(const core::Graph& graph, std::size_t size, bool behind_opaque) {
+std::vector<Region> regions_in(const core::Graph& graph, const ops::SpecialValues& specials,
+                               std::size_t size, bool behind_opaque) {
   std::vector<Region> regions;
   for (const auto& part : cover(graph, size, behind_opaque))
-    regions.push_back(extract_region(graph, part));
+    regions.push_back(extract_region(graph, part, specials));
   return regions;
 }
 
@@ -35,8 +36,9 @@ void Searcher::expect_openings(const core::Graph& original) {
       if (std::exchange(is_first, false)) continue;
       const bool is_contest = pass.method == Pass::Method::kContest;
       const auto regions = [original, size = pass.region_size, is_contest,
+                            specials = specials_.again(original),
                             behind_opaque = options_.behind_opaque] {
-        std::vector<Region> found = regions_in(original, size, behind_opaque);
+        std::vector<Region> found = regions_in(original, specials, size, behind_opaque);
         return is_contest ? first_trials(std::move(found)) : found;
       };
       const bool moves = pass.method == Pass::Method::kMoves;

@@ -19,7 +19,8 @@ void Searcher::certify() {
   Way way = pass.saturates();
   way.bounds = true;
   std::vector<Region> regions;
-  for (const auto& part : parts) regions.push_back(extract_region(now_.graph, part));
+  const ops::SpecialValues specials = specials_.again(now_.graph);
+  for (const auto& part : parts) regions.push_back(extract_region(now_.graph, part, specials));
   std::vector<const Region*> all;
   for (const Region& region : regions) all.push_back(&region);
   while (!stopped() && !search_new(all, pass, way)) {

@@ -21,9 +21,10 @@ std::vector<const Region*> pointers_to(const std::vector<Region>& regions) {
 
 std::vector<Region> Searcher::regions_of(std::size_t region_size) {
   const auto parts = cover(now_.graph, region_size, options_.behind_opaque);
+  const ops::SpecialValues specials = specials_.again(now_.graph);
   std::vector<Region> regions(parts.size());
   crew_.each(parts.size(), [&](std::size_t k) {
-    if (!stopped()) regions[k] = extract_region(now_.graph, parts[k]);
+    if (!stopped()) regions[k] = extract_region(now_.graph, parts[k], specials);
   });
   return regions;
 }

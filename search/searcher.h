@@ -119,6 +119,7 @@ class Searcher {
   Kinds kinds_;
   PlanTaker plans_;
   Contest contest_;
+  ops::SpecialValues specials_;           ///< Of the original.
   Score score_before_;                    ///< Of the graph with which the stage begins.
   std::optional<Candidate> unplanned_;    ///< The best of the stage without a step of a plan.
   std::set<std::uint64_t> gone_on_from_;  ///< Hashes of graphs from which plans were tried.

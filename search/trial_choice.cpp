@@ -70,7 +70,7 @@ core::Status Optimizer::try_baseline() {
 void Optimizer::add_forms(const std::vector<std::string>& names, Replayed& now) {
   if (names.empty() || objective_.needs_memory() || interrupted()) return;
   progress_.stage(fmt::format("trying forms in {}", clock_->runtime()));
-  const Forms forms(rules_, names, !freeze_);
+  const Forms forms(rules_, names, !freeze_, ops::SpecialValues(now.graph));
   try_forms(forms, *clock_, options_.trials, progress_, stop_, *report_.trials, now);
 }
 

@@ -61,8 +61,6 @@ std::int64_t element_count(const core::Graph& side) {
 /// The label that a file would give a proved rule, less its types. Errors: kUnsupported: no sizes
 /// satisfy it, or more elements than these.
 core::Status observe_label(Rule& rule, const VerifyOptions& options, std::int64_t most_elements) {
-  // Where both sides round once, they round the same number.
-  if (rules::rounds_once(rule.source) && rules::rounds_once(rule.target)) return core::Done{};
   if (element_count(rule.source) + element_count(rule.target) > most_elements)
     return core::unsupported("its tensors are too large to be tried at the limits of their type");
   const int sizes = rule.source.symbols().size() > 0 ? kEdgeSizes : 1;
@@ -73,13 +71,64 @@ core::Status observe_label(Rule& rule, const VerifyOptions& options, std::int64_
   return core::Done{};
 }
 
+/// The type at whose edges the type was tried.
+DataType tried_type(DataType type) {
+  return std::ranges::find(rules::kEdgeTypes, type) != std::end(rules::kEdgeTypes)
+             ? type
+             : DataType::kFloat32;
+}
+
+/// Whether the effect changes what NaN and infinities become, where that matters.
+bool changes_specials(const rules::Edge& edge, SpecialsAt specials) {
+  using rules::EdgeEffect;
+  switch (edge.effect) {
+  case EdgeEffect::kNan:
+  case EdgeEffect::kDropsNan:
+  case EdgeEffect::kInfinity:
+    return specials.any();
+  case EdgeEffect::kOverflow:
+  case EdgeEffect::kRecovers:
+    return specials.results;
+  case EdgeEffect::kUnderflow:
+  case EdgeEffect::kZeroSign:
+    return false;
+  }
+  return true;
+}
+
+std::string refusal_by_effects(const Rule& rule, DataType type, SpecialsAt specials) {
+  if (!rule.edges) return "nobody knows what it makes of NaN and infinities, which matter here";
+  const auto changes = [&](const rules::Edge& edge) {
+    return edge.type == tried_type(type) && changes_specials(edge, specials);
+  };
+  if (std::ranges::none_of(rule.edges->all(), changes)) return {};
+  return fmt::format("it makes something else of NaN or infinities, which matter here ({})",
+                     to_string(*rule.edges));
+}
+
+/// Why the rule must not be used if everything is kept as IEEE 754 has it.
+std::string refusal_by_any_effect(const Rule& rule, DataType type) {
+  if (!rule.edges) return "nobody knows what it does at the edges of its type";
+  const auto has_type = [&](const rules::Edge& edge) { return edge.type == tried_type(type); };
+  if (std::ranges::none_of(rule.edges->all(), has_type)) return {};
+  return fmt::format("it changes NaN, infinities, overflow or the sign of zero ({})",
+                     to_string(*rule.edges));
+}
+
 }  // namespace
+
+SpecialsAt specials_at(const ops::SpecialValues& values, const rules::Match& match) {
+  if (values.none()) return {};
+  const auto matter = [&](core::TensorId id) { return id.valid() && values.matter_in(id); };
+  return {std::ranges::any_of(match.inputs, matter), std::ranges::any_of(match.outputs, matter)};
+}
 
 std::string refusal_by_label(const Rule& rule, DataType type, RuleUse use,
                              const AdmissionOptions& options) {
   const std::string_view name = core::to_string(type);
   if (rule.types.known() && !rule.types.hold_for(type) && !options.allow_unproved)
     return fmt::format("its proof is for {} tensors, these are {}", to_string(rule.types), name);
+  if (options.strict_ieee) return refusal_by_any_effect(rule, type);
   if (options.allow_range_changes) return {};
   const FloatBehavior of_type =
       rule.edges ? range_behavior(*rule.edges, type) : FloatBehavior::kExact;
@@ -96,7 +145,11 @@ std::string refusal_by_label(const Rule& rule, DataType type, RuleUse use,
 struct Admission::Entry {
   std::once_flag once;
   std::string reason;  ///< Empty: proved. Valid once it was asked for.
-  Rule labeled = {};   ///< If its label is unknown: the rule with what was seen of it as its label.
+  std::once_flag observed;
+  /// If its label is unknown: the rule with what was seen of it as its label, or why nothing was.
+  /// Valid once that was asked for.
+  Rule labeled = {};
+  std::string why_not_labeled = {};
   double cpu_ms = 0;
   bool is_kept = false;  ///< The memory knew it.
 };
@@ -137,7 +190,7 @@ bool Admission::is_proved(core::RuleId rule) const {
 /// graph says nothing; the order of sums and products, which is all that such rules change, matters
 /// to a type of few binades.
 bool Admission::has_label(const Rule& rule, DataType type) const {
-  if (!options_.believe_files) return false;
+  if (!options_.believe_files || (options_.strict_ieee && rule.is_placed)) return false;
   return !rule.is_placed || type != DataType::kFloat16 || options_.allow_range_changes;
 }
 
@@ -162,23 +215,38 @@ std::string Admission::proof_of(const Rule& special, Entry& entry) const {
   return reason;
 }
 
-void Admission::prove(const Key& key, Entry& entry) const {
-  const double before = core::thread_cpu_ms();
+/// The rule for the values and the type of the key.
+core::Result<Rule> Admission::special_rule(const Key& key) const {
   const Rule& rule = rules_[core::RuleId(key.rule)];
   rules::Bindings bindings(rule.source.symbols().size());
   for (std::size_t k = 0; k < key.values.size(); ++k)
     bindings[rule.parameters[k].id] = key.values[k];
+  auto special = rule.parameters.empty() ? core::Result<Rule>(rule) : specialize(rule, bindings);
+  if (special && key.type != DataType::kFloat32 && rules::depends_on_float_type(rule))
+    special = rules::with_float_type(*special, key.type);
+  return special;
+}
+
+void Admission::observe(const Key& key, Entry& entry) const {
+  const double before = core::thread_cpu_ms();
   try {
-    auto special = rule.parameters.empty() ? core::Result<Rule>(rule) : specialize(rule, bindings);
-    if (special && key.type != DataType::kFloat32 && rules::depends_on_float_type(rule))
-      special = rules::with_float_type(*special, key.type);
+    auto special = special_rule(key);
+    const auto most = options_.believe_files ? kMostElementsInSearch : kAnyElements;
+    const auto seen =
+        special ? observe_label(*special, options_.verify, most) : core::Status(special.error());
+    if (!seen) entry.why_not_labeled = seen.error().message;
+    if (special) entry.labeled = *std::move(special);
+  } catch (const std::exception& failure) {  // no memory left
+    entry.why_not_labeled = failure.what();
+  }
+  entry.cpu_ms += core::thread_cpu_ms() - before;
+}
+
+void Admission::prove(const Key& key, Entry& entry) const {
+  const double before = core::thread_cpu_ms();
+  try {
+    const auto special = special_rule(key);
     entry.reason = special ? proof_of(*special, entry) : special.error().message;
-    if (entry.reason.empty() && !has_label(rule, key.type)) {
-      const auto most = options_.believe_files ? kMostElementsInSearch : kAnyElements;
-      if (const auto seen = observe_label(*special, options_.verify, most); !seen)
-        entry.reason = seen.error().message;
-      entry.labeled = *std::move(special);
-    }
   } catch (const std::exception& failure) {  // of the solver, or no memory left
     entry.reason = failure.what();
   }
@@ -201,7 +269,8 @@ void Admission::set_excluded(std::string_view base_name, bool excluded) {
   }
 }
 
-std::string Admission::refusal(core::RuleId id, const rules::Match& match, RuleUse use) {
+std::string Admission::refusal(core::RuleId id, const rules::Match& match, RuleUse use,
+                               SpecialsAt specials) {
   const Rule& rule = rules_[id];
   if (excluded_[id.index()]) return "it was taken out";
   if (state_[id.index()] == State::kRefused)
@@ -210,16 +279,21 @@ std::string Admission::refusal(core::RuleId id, const rules::Match& match, RuleU
     // A label costs nothing to ask, a proof does.
     std::string reason = refusal_by_label(rule, match.float_type, use, options_);
     if (!reason.empty()) note_label_refusal(id, match.float_type, use);
-    if (!reason.empty() || state_[id.index()] == State::kAdmitted) return reason;
+    if (reason.empty() && specials.any() && !rule.is_placed)
+      reason = refusal_by_effects(rule, match.float_type, specials);
+    if (!reason.empty()) return reason;
+    if (state_[id.index()] == State::kAdmitted && !(rule.is_placed && specials.any())) return {};
   }
-  return refusal_by_proof(id, match, use);
+  return refusal_by_proof(id, match, use, specials);
 }
 
 void Admission::note_label_refusal(core::RuleId id, DataType type, RuleUse use) {
   forbidden_[id.index()].fetch_or(bit_of(type, use), std::memory_order_relaxed);
 }
 
-std::string Admission::refusal_by_proof(core::RuleId id, const rules::Match& match, RuleUse use) {
+std::string Admission::refusal_by_proof(core::RuleId id, const rules::Match& match, RuleUse use,
+                                        SpecialsAt specials) {
+  const Rule& rule = rules_[id];
   const Key key = key_of(id, match);
   Entry* entry = nullptr;
   {
@@ -229,8 +303,18 @@ std::string Admission::refusal_by_proof(core::RuleId id, const rules::Match& mat
     entry = slot.get();
   }
   std::call_once(entry->once, [&] { prove(key, *entry); });
-  if (!entry->reason.empty() || has_label(rules_[id], match.float_type)) return entry->reason;
-  return refusal_by_label(entry->labeled, match.float_type, use, options_);
+  if (!entry->reason.empty()) return entry->reason;
+  const bool asks_for_effects = rule.is_placed && (options_.strict_ieee || specials.any());
+  if (has_label(rule, match.float_type) && !asks_for_effects) return {};
+  // Where both sides round once, they round the same number.
+  if (!asks_for_effects && rules::rounds_once(rule.source) && rules::rounds_once(rule.target))
+    return refusal_by_label(rule, match.float_type, use, options_);
+  std::call_once(entry->observed, [&] { observe(key, *entry); });
+  if (!entry->why_not_labeled.empty()) return entry->why_not_labeled;
+  std::string reason = refusal_by_label(entry->labeled, match.float_type, use, options_);
+  if (reason.empty() && specials.any())
+    reason = refusal_by_effects(entry->labeled, match.float_type, specials);
+  return reason;
 }
 
 std::vector<Admission::LabelRefusal> Admission::label_refusals() const {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/ranges/special_values.h"
 #include "rules/rule/rule.h"
 #include "verifier/proof/verify.h"
 
@@ -36,6 +37,9 @@ struct AdmissionOptions {
   bool believe_files = true;
   /// Rules are admitted, too, whose target has lost a value that the source has.
   bool allow_range_changes = false;
+  /// No rule is admitted that does anything else with NaN, infinities, overflow or the sign of zero
+  /// than its source, wherever it matches.
+  bool strict_ieee = false;
   VerifyOptions verify = {};
   /// If set, and files are believed: is asked before a proof is tried. Must outlive the admission.
   ProofMemory* memory = nullptr;
@@ -43,6 +47,14 @@ struct AdmissionOptions {
 
 /// The decision about a match. In an e-graph both sides are one, and each may stand for the other.
 enum class RuleUse : std::uint8_t { kReplace, kBothWays };
+
+/// Whether NaN and infinities matter (ops::SpecialValues) in what a match reads, and in its
+/// results.
+struct SpecialsAt {
+  bool inputs = false, results = false;
+  bool any() const { return inputs || results; }
+};
+SpecialsAt specials_at(const ops::SpecialValues& values, const rules::Match& match);
 
 /// Why a rule with this label must not be used where its f32 inputs stand for that type. Empty: it
 /// may. What is not known of a label forbids nothing.
@@ -65,12 +77,17 @@ class Admission {
   /// Thread-safe; the answers do not depend on the order of the questions. Precondition: the match
   /// is one of that rule, whose guard holds.
   /// Complexity: constant or one look into a table, but for the proof of new values.
-  bool admits(core::RuleId rule, const rules::Match& match, RuleUse use = RuleUse::kReplace) {
-    return is_plain_[rule.index()] || refusal(rule, match, use).empty();
+  bool admits(core::RuleId rule, const rules::Match& match, RuleUse use = RuleUse::kReplace,
+              SpecialsAt specials = {}) {
+    if (is_plain_[rule.index()] && !specials.any()) return true;
+    return refusal(rule, match, use, specials).empty();
+  }
+  bool admits(core::RuleId rule, const rules::Match& match, SpecialsAt specials) {
+    return admits(rule, match, RuleUse::kReplace, specials);
   }
   /// Empty: admitted; else why not.
-  std::string refusal(core::RuleId rule, const rules::Match& match,
-                      RuleUse use = RuleUse::kReplace);
+  std::string refusal(core::RuleId rule, const rules::Match& match, RuleUse use = RuleUse::kReplace,
+                      SpecialsAt specials = {});
 
   /// Whether its file says that it is proved.
   bool is_proved(core::RuleId rule) const;
@@ -113,7 +130,8 @@ class Admission {
   struct Entry;
   using Values = std::vector<std::int64_t>;
 
-  std::string refusal_by_proof(core::RuleId rule, const rules::Match& match, RuleUse use);
+  std::string refusal_by_proof(core::RuleId rule, const rules::Match& match, RuleUse use,
+                               SpecialsAt specials);
   void note_label_refusal(core::RuleId rule, core::DataType type, RuleUse use);
   /// The subject of a proof: a rule, its parameters, and if it may depend on what f32 stands for,
   /// that.
@@ -125,6 +143,8 @@ class Admission {
   };
   bool has_label(const rules::Rule& rule, core::DataType type) const;
   Key key_of(core::RuleId rule, const rules::Match& match) const;
+  core::Result<rules::Rule> special_rule(const Key& key) const;
+  void observe(const Key& key, Entry& entry) const;
   std::string proof_of(const rules::Rule& special, Entry& entry) const;
   void prove(const Key& key, Entry& entry) const;
 

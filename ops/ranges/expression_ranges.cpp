@@ -51,12 +51,12 @@ double count_of(const std::vector<Binder>& binders) {
   return count;
 }
 
-bool is_only(const ValueRange& range, Specials which) {
+bool is_only(const FloatRange& range, Specials which) {
   return !range.has_finite() && range.specials == which;
 }
 
 /// Values of one side that are all below, or all above, those of the other one.
-bool are_apart(const ValueRange& a, const ValueRange& b) {
+bool are_apart(const FloatRange& a, const FloatRange& b) {
   return !a.has_finite() || !b.has_finite() || a.high < b.low || b.high < a.low;
 }
 
@@ -74,7 +74,7 @@ bool counts(const ExprNode& node) {
   }
 }
 
-bool is_huge(const ValueRange& a) { return a.is_point() && std::abs(a.low) >= kHuge; }
+bool is_huge(const FloatRange& a) { return a.is_point() && std::abs(a.low) >= kHuge; }
 
 }  // namespace
 
@@ -105,7 +105,7 @@ void ExpressionRanges::absorb(const ExpressionFact& argument, Specials which) {
   note(absorbed_, argument, which);
 }
 
-ExpressionFact ExpressionRanges::made_of(const ValueRange& range,
+ExpressionFact ExpressionRanges::made_of(const FloatRange& range,
                                          std::initializer_list<const SpecialSources*> arguments) {
   ExpressionFact fact{.range = range};
   for (const SpecialSources* const sources : arguments) {
@@ -218,7 +218,7 @@ std::optional<ExpressionFact> ExpressionRanges::centered(const ExprNode& x,
       !is_reduction(x, *maximum, TensorFact::Reduction::Kind::kMaximum, &along))
     return std::nullopt;
   ExpressionFact fact = element(x), largest = element(*maximum);
-  ValueRange range = sum_of(fact.range, negated(largest.range));
+  FloatRange range = sum_of(fact.range, negated(largest.range));
   // x ≤ max x. The difference is 0 where the maximum stands, and NaN there if that is not finite.
   range.high = std::min(range.high, 0.0);
   range.specials &= static_cast<Specials>(~kPositiveInfinity);
@@ -242,7 +242,7 @@ std::optional<ExpressionFact> ExpressionRanges::share(const ExprNode& x, const E
 }
 
 /// With ordinary inputs, what is summed up or divided by something that is never 0 is ordinary.
-ValueRange ExpressionRanges::ordinary(const ValueRange& range) const {
+FloatRange ExpressionRanges::ordinary(const FloatRange& range) const {
   if (magnitude_ != InputMagnitude::kOrdinary || !range.has_finite()) return range;
   const double most = ordinary_magnitude(type_);
   return {std::clamp(range.low, -most, most), std::clamp(range.high, -most, most), range.specials};
@@ -264,7 +264,7 @@ ExpressionFact ExpressionRanges::sum(const ExprNode& node) {
       if (opposite == nullptr) continue;
       if (are_equal(*terms[k], *opposite)) {
         ExpressionFact term = value(*terms[k]);
-        ValueRange range = term.range.has_finite() ? point(0) : no_values();
+        FloatRange range = term.range.has_finite() ? point(0) : no_values();
         if (term.range.specials != 0) range.specials = kNan;
         add(made_of(range, {&term.sources}));
       } else if (auto difference = centered(*terms[k], *terms[j])) {
@@ -351,7 +351,7 @@ ExpressionFact ExpressionRanges::total(const ExprNode& node) {
   ExpressionFact body = value(*node.arguments[0]);
   const double most = count_of(node.binders);
   const double fewest = !node.constraints.empty() ? 0 : std::isinf(most) ? 1 : most;
-  ValueRange range = repeated_sum(body.range, fewest, most);
+  FloatRange range = repeated_sum(body.range, fewest, most);
   const bool reaches = !body.attained.empty() && node.constraints.empty() && body.range.low >= 0 &&
                        std::ranges::all_of(body.attained, [&](const auto& reached) {
                          return std::ranges::any_of(node.binders, [&](const Binder& binder) {
@@ -366,8 +366,8 @@ ExpressionFact ExpressionRanges::total(const ExprNode& node) {
 
 ExpressionFact ExpressionRanges::largest(const ExprNode& node) {
   ExpressionFact fact{.range = no_values()};
-  std::optional<ValueRange> certain;  // The largest of what is always there.
-  std::vector<ValueRange> possible;
+  std::optional<FloatRange> certain;  // The largest of what is always there.
+  std::vector<FloatRange> possible;
   const bool has_rivals = node.alternatives.size() > 1 || !node.alternatives[0].binders.empty();
   for (const Alternative& alternative : node.alternatives) {
     ExpressionFact body = value(*alternative.body);
@@ -384,7 +384,7 @@ ExpressionFact ExpressionRanges::largest(const ExprNode& node) {
     fact.sources.of_infinity.merge(body.sources.of_infinity);
   }
   if (certain) fact.range = *certain;
-  for (const ValueRange& range : possible)
+  for (const FloatRange& range : possible)
     fact.range = join(fact.range, certain ? larger_of(*certain, range) : range);
   return fact;
 }
@@ -394,7 +394,7 @@ ExpressionFact ExpressionRanges::applied(const ExprNode& node) {
   arguments.reserve(node.arguments.size());
   for (const Expr& argument : node.arguments) arguments.push_back(value(*argument));
   if (node.function == Function::kSelect) return chosen(std::move(arguments));
-  std::vector<ValueRange> ranges;
+  std::vector<FloatRange> ranges;
   for (const ExpressionFact& argument : arguments) ranges.push_back(argument.range);
   for (std::size_t k = 0; k < arguments.size(); ++k)
     absorb(arguments[k], absorbed_by(node.function, k, ranges));

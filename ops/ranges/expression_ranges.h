@@ -27,7 +27,7 @@ struct SpecialSources {
 
 /// What is known of the values of an expression.
 struct ExpressionFact {
-  ValueRange range = {};
+  FloatRange range = {};
   SpecialSources sources = {};
   std::optional<ElementPlace> element = {};       ///< The expression is this element.
   std::optional<ElementPlace> magnitude_of = {};  ///< It is the magnitude of this one.
@@ -80,11 +80,11 @@ class ExpressionRanges {
   void absorb(const ExpressionFact& argument, Specials which);
   void note(std::vector<Specials>& noted, const ExpressionFact& argument, Specials which);
   /// The fact with this range, whose specials come from those of the arguments.
-  static ExpressionFact made_of(const ValueRange& range,
+  static ExpressionFact made_of(const FloatRange& range,
                                 std::initializer_list<const SpecialSources*> arguments);
-  ValueRange rounded(const ValueRange& range) const { return ops::rounded(range, type_); }
+  FloatRange rounded(const FloatRange& range) const { return ops::rounded(range, type_); }
 
-  ValueRange ordinary(const ValueRange& range) const;
+  FloatRange ordinary(const FloatRange& range) const;
   std::optional<TensorFact::Reduction> reduction_of(const Stage& stage) const;
 
   std::vector<TensorFact> tensors_;

@@ -127,7 +127,7 @@ NodeFacts computed_facts(const Graph& graph, NodeId id, std::vector<TensorFact> 
 
 }  // namespace
 
-ValueRange input_range(core::DataType type, InputMagnitude magnitude) {
+FloatRange input_range(core::DataType type, InputMagnitude magnitude) {
   if (type == core::DataType::kBool) return {0, 1};
   if (!core::is_floating(type)) return {-0x1p63, 0x1p64};
   const Magnitudes magnitudes = magnitudes_of(type);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "ops/ranges/value_range.h"
+#include "ops/ranges/float_range.h"
 
 namespace soapstone::ops {
 
@@ -27,7 +27,7 @@ using TensorNumber = std::int64_t;
 
 /// What is known of every element of a tensor.
 struct TensorFact {
-  ValueRange range = {};
+  FloatRange range = {};
   TensorNumber number = 0;
   core::Shape shape = {};
   /// The tensor holds maxima, or sums, of another one: over the dimensions without a position, at
@@ -73,6 +73,6 @@ NodeFacts facts_of(const core::Graph& graph, core::NodeId node,
                    const std::vector<const TensorFact*>& operands, InputMagnitude magnitude);
 
 /// The range of the inputs of that type.
-ValueRange input_range(core::DataType type, InputMagnitude magnitude);
+FloatRange input_range(core::DataType type, InputMagnitude magnitude);
 
 }  // namespace soapstone::ops

@@ -2,7 +2,9 @@
 #include "ops/ranges/special_values.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <ranges>
 #include <utility>
@@ -11,6 +13,25 @@
 #include "ops/ranges/node_ranges.h"
 
 namespace soapstone::ops {
+
+/// The ranges of constants: large weights take longer to read than all else. Thread-safe.
+class SpecialValues::Constants {
+ public:
+  FloatRange range(const core::LiteralPtr& literal) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = known_.find(literal); known != known_.end()) return known->second;
+    }
+    const FloatRange range = range_of(*literal);
+    const std::lock_guard lock(mutex_);
+    return known_.emplace(literal, range).first->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<core::LiteralPtr, FloatRange> known_;
+};
+
 namespace {
 
 using core::Graph;
@@ -18,13 +39,12 @@ using core::Node;
 using core::NodeId;
 using core::TensorId;
 
-/// The ranges of constants, which both passes ask for.
-using ConstantRanges = std::map<const core::Literal*, ValueRange>;
-
 class Flow {
  public:
-  Flow(const Graph& graph, InputMagnitude magnitude, ConstantRanges& constants)
-      : graph_(graph), magnitude_(magnitude), constants_(constants), facts_(graph.tensor_bound()),
+  using RangeOf = std::function<FloatRange(const core::LiteralPtr&)>;
+
+  Flow(const Graph& graph, InputMagnitude magnitude, const RangeOf& range_of)
+      : graph_(graph), magnitude_(magnitude), range_of_(range_of), facts_(graph.tensor_bound()),
         uses_(graph.node_bound()), matters_(graph.tensor_bound()) {
     for (std::size_t i = 0; i < graph.tensor_bound(); ++i) begin(TensorId(i));
     for (const NodeId id : graph.order()) forward(id);
@@ -43,10 +63,7 @@ class Flow {
     const core::Tensor& tensor = graph_.tensor(id);
     if (tensor.producer.valid()) return;
     TensorFact& fact = start(id);
-    if (!tensor.value) return;
-    const auto [known, is_new] = constants_.try_emplace(tensor.value.get());
-    if (is_new) known->second = range_of(*tensor.value);
-    fact.range = known->second;
+    if (tensor.value) fact.range = range_of_(tensor.value);
   }
 
   /// What is known of a tensor of which only the type is.
@@ -109,7 +126,7 @@ class Flow {
 
   const Graph& graph_;
   InputMagnitude magnitude_;
-  ConstantRanges& constants_;
+  const RangeOf& range_of_;
   std::vector<std::optional<TensorFact>> facts_;  ///< By tensor.
   std::vector<std::vector<OperandUse>> uses_;     ///< By node and operand.
   std::vector<Specials> matters_;                 ///< By tensor: which of its specials do.
@@ -118,10 +135,20 @@ class Flow {
 }  // namespace
 
 SpecialValues::SpecialValues(const Graph& graph)
-    : matters_(graph.tensor_bound()), specials_(graph.tensor_bound()) {
-  ConstantRanges constants;
+    : SpecialValues(graph, std::make_shared<Constants>()) {}
+
+SpecialValues SpecialValues::again(const Graph& graph) const {
+  return none() ? SpecialValues() : SpecialValues(graph, constants_);
+}
+
+SpecialValues::SpecialValues(const Graph& graph, std::shared_ptr<Constants> constants)
+    : matters_(graph.tensor_bound()), specials_(graph.tensor_bound()),
+      constants_(std::move(constants)) {
+  const Flow::RangeOf range_of = [this](const core::LiteralPtr& literal) {
+    return constants_->range(literal);
+  };
   for (const InputMagnitude magnitude : {InputMagnitude::kOrdinary, InputMagnitude::kAny}) {
-    const Flow flow(graph, magnitude, constants);
+    const Flow flow(graph, magnitude, range_of);
     for (std::size_t i = 0; i < matters_.size(); ++i) {
       if (magnitude == InputMagnitude::kOrdinary) specials_[i] = flow.specials(TensorId(i));
       if (!flow.matters(TensorId(i))) continue;

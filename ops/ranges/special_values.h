@@ -3,10 +3,11 @@
 // infinities must leave these alone.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "ops/ranges/value_range.h"
+#include "ops/ranges/float_range.h"
 
 namespace soapstone::ops {
 
@@ -22,6 +23,9 @@ class SpecialValues {
   /// read may be made finite in them. Precondition: all shapes known but those behind opaque nodes.
   /// Complexity: linear in the graph and its constants.
   explicit SpecialValues(const core::Graph& graph);
+  /// The same for a graph that rewrites have made of this one. Nothing matters in it if nothing did
+  /// in this one; constants are not read again. Thread-safe.
+  SpecialValues again(const core::Graph& graph) const;
 
   bool none() const { return !any_; }
   /// Whether NaN and infinities in that tensor decide what finite numbers come out. A tensor that
@@ -37,9 +41,13 @@ class SpecialValues {
   SpecialValues of_part(const std::vector<core::TensorId>& tensors) const;
 
  private:
+  class Constants;
+  SpecialValues(const core::Graph& graph, std::shared_ptr<Constants> constants);
+
   bool any_ = false;
   std::vector<bool> matters_;
   std::vector<Specials> specials_;
+  std::shared_ptr<Constants> constants_;
 };
 
 }  // namespace soapstone::ops

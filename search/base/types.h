@@ -78,6 +78,8 @@ struct Step {
   std::uint64_t kind = 0;  ///< Equal for sites at which regions of one kind were made better.
   /// If set, it is what would be applied if it were proved, and `id` is none.
   std::shared_ptr<const rules::Rule> draft = nullptr;
+  /// Whether NaN and infinities matter there, which the proof of a draft has to know.
+  verifier::SpecialsAt specials = {};
 
   const rules::Rule& rewriting(const rules::RuleSet& rules) const {
     return draft ? *draft : lemma ? lemma->rule : rules[id];

@@ -49,7 +49,8 @@ core::Error endless(const rules::Rule& rule, std::size_t rewrites, std::size_t n
 }
 
 /// One pass: all matches of the graph, each applied if it still holds. Whether there were any.
-core::Result<bool> apply_once(Graph& graph, verifier::Admission& admission, const Bounds& bounds,
+core::Result<bool> apply_once(Graph& graph, verifier::Admission& admission,
+                              const ops::SpecialValues& specials, const Bounds& bounds,
                               std::size_t& rewrites, SimplifyReport& report,
                               const core::StopToken& stop, bool behind_opaque) {
   const rules::RuleSet& rules = admission.rules();
@@ -63,13 +64,14 @@ core::Result<bool> apply_once(Graph& graph, verifier::Admission& admission, cons
     return !stop.stop_requested();
   });
   const Graph then = graph;
+  const ops::SpecialValues now = specials.again(then);
   bool changed = false;
   for (const auto& [rule, match] : found) {
     if (stop.stop_requested()) return false;
     if (!still_holds(graph, then, match)) continue;
     auto rewritten = rules::apply(graph, rules[rule], match);
     if (!rewritten || rewritten->hash() == graph.hash()) continue;
-    if (!admission.admits(rule, match)) continue;
+    if (!admission.admits(rule, match, verifier::specials_at(now, match))) continue;
     graph = *std::move(rewritten);
     changed = true;
     if (++rewrites > bounds.rewrites || graph.order().size() > bounds.nodes)
@@ -200,10 +202,11 @@ core::Result<Graph> simplify(const Graph& graph, verifier::Admission& baseline,
   Graph result = graph;
   merge(result, what, behind_opaque);
   const Bounds bounds(result);
+  const ops::SpecialValues specials(graph);
   std::size_t rewrites = 0;
   while (true) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const bool changed, apply_once(result, baseline, bounds, rewrites,
-                                                              what, stop, behind_opaque));
+    SOAPSTONE_ASSIGN_OR_RETURN(const bool changed, apply_once(result, baseline, specials, bounds,
+                                                              rewrites, what, stop, behind_opaque));
     if (!changed) return result;
     merge(result, what, behind_opaque);
   }

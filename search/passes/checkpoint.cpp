@@ -126,7 +126,9 @@ std::optional<RegionResult> Checkpoint::find(const Region& region, const Way& wa
   for (const CheckpointEntry::Rewrite& rewrite : entry.rewrites) {
     auto match =
         rules::find_match_at(graph, admission.rules(), rewrite.rule, rewrite.nodes, rewrite.inputs);
-    if (!match || !admission.admits(rewrite.rule, *match)) return std::nullopt;
+    if (!match ||
+        !admission.admits(rewrite.rule, *match, verifier::specials_at(region.specials, *match)))
+      return std::nullopt;
     auto next = rules::apply(graph, admission.rules()[rewrite.rule], *match);
     if (!next) return std::nullopt;
     graph = *std::move(next);

@@ -177,8 +177,8 @@ RegionResult Kinds::backtrack(const Region& region, const Way& way, const Region
       return *std::move(known);
     }
   }
-  RegionResult result =
-      search_region(region.graph, admission_, guided ? *guided : cost_, limits, stopped_);
+  RegionResult result = search_region(region.graph, admission_, guided ? *guided : cost_, limits,
+                                      stopped_, region.specials);
   if (guided) price_by_latency(region.graph, admission_.rules(), cost_, result);
   if (checkpoint != nullptr) checkpoint->add(region, way, result);
   return result;
@@ -191,7 +191,8 @@ RegionResult Kinds::saturate(const Region& region, const Way& way) {
   limits.bound_rounds = way.bounds ? kBoundRounds : 0;
   limits.exact_operators = options_.eqsat_region_size;
   return saturate_region(region.graph, admission_, *prepared_, cost_,
-                         e_node_cost_ ? *e_node_cost_ : cost_, limits, stopped_);
+                         e_node_cost_ ? *e_node_cost_ : cost_, limits, stopped_,
+                         !region.specials.none());
 }
 
 void Kinds::prepare_to_saturate() {

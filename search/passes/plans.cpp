@@ -207,12 +207,13 @@ std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::Pl
     Step step;
     step.rule = rule->name;
     step.base_rule = rule->base_name;
+    step.specials = specials_at(graph, *match);
     const auto asked = asked_.find(rule->name);
     if (asked == asked_.end() && asks == Asks::kNothing) {
       step.draft = rule;
     } else {
       step.id = asked != asked_.end() ? asked->second : id_of(*rule);
-      is_refused = !admission_.admits(step.id, *match);
+      is_refused = !admission_.admits(step.id, *match, step.specials);
       if (is_refused) return std::nullopt;
     }
     step.match = *std::move(match);
@@ -224,6 +225,12 @@ std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::Pl
   for (const std::string& open : rules::with_open_sizes(wanted.texts.back()))
     if (auto step = step_of(open)) return step;
   return std::nullopt;
+}
+
+verifier::SpecialsAt PlanTaker::specials_at(const core::Graph& graph,
+                                            const rules::Match& match) const {
+  if (specials_.none()) return {};
+  return verifier::specials_at(specials_.again(graph), match);
 }
 
 Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewritePlan> plans,
@@ -289,7 +296,8 @@ bool PlanTaker::prove(Candidate& candidate, core::Crew& crew) {
   }
   std::vector<char> is_refused(drafted.size());
   crew.each(drafted.size(), [&](std::size_t k) {
-    is_refused[k] = !admission_.admits(drafted[k]->id, drafted[k]->match);
+    const Step& step = *drafted[k];
+    is_refused[k] = !admission_.admits(step.id, step.match, step.specials);
   });
   std::set<std::string> refused;
   for (std::size_t k = 0; k < drafted.size(); ++k)

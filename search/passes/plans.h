@@ -33,6 +33,8 @@ class PlanTaker {
   /// is.
   PlanTaker(verifier::Admission& admission, const Objective& objective,
             std::function<bool(const rules::Rule&)> may_be_used, bool behind_opaque = true);
+  /// Where NaN and infinities matter in the graph from which all candidates come. Not thread-safe.
+  void set_specials(ops::SpecialValues specials) { specials_ = std::move(specials); }
 
   // Drafts: no rule whose proof was refused is used, but there are steps of which none was asked
   // for (Step::draft). Thread-safe, while nobody proves or clears. Precondition: the plans were
@@ -72,6 +74,8 @@ class PlanTaker {
   /// Of the step, with the first rule that may be used where the tensors are computed, or would be.
   std::optional<Step> step_at(const core::Graph& graph, const rules::PlanStep& wanted,
                               const std::vector<core::TensorId>& results, Asks asks);
+  /// Whether NaN and infinities matter where the rule matches.
+  verifier::SpecialsAt specials_at(const core::Graph& graph, const rules::Match& match) const;
   /// The rule of that text, made when it is first asked for. None: there is none, or it may not be
   /// used.
   std::shared_ptr<const rules::Rule> rule_of(const rules::PlanStep& step, const std::string& text);
@@ -84,6 +88,7 @@ class PlanTaker {
   const Objective& objective_;
   std::function<bool(const rules::Rule&)> may_be_used_;
   bool behind_opaque_;
+  ops::SpecialValues specials_;
   Asks asks_ = Asks::kNothing;
   /// By name, rules made for graphs of which a proof was asked.
   std::map<std::string, core::RuleId> asked_;

@@ -19,7 +19,15 @@ using core::TensorId;
 constexpr std::int64_t kMaxNumbers = 16;
 
 /// The first word of an entry in the signature.
-enum class Mark : std::uint64_t { kInput, kNumbers, kWeight, kGeneratedWeight, kNode, kOutput };
+enum class Mark : std::uint64_t {
+  kInput,
+  kNumbers,
+  kWeight,
+  kGeneratedWeight,
+  kNode,
+  kOutput,
+  kSpecials,
+};
 
 std::uint64_t type_hash(const core::TensorType& type) {
   std::uint64_t hash = static_cast<std::uint64_t>(type.data_type);
@@ -170,7 +178,8 @@ class RegionExtraction {
   std::vector<TensorId> mine_;  // by tensor of the whole graph
   Region region_;
 
-  friend Region soapstone::search::extract_region(const Graph&, std::span<const NodeId>);
+  friend Region soapstone::search::extract_region(const Graph&, std::span<const NodeId>,
+                                                  const ops::SpecialValues&);
 };
 
 }  // namespace
@@ -181,10 +190,19 @@ bool is_free_weight(const Graph& graph, TensorId id) {
   return tensor.producer.valid() && is_generated_weight(graph, graph.node(tensor.producer));
 }
 
-Region extract_region(const Graph& whole, std::span<const NodeId> nodes) {
+Region extract_region(const Graph& whole, std::span<const NodeId> nodes,
+                      const ops::SpecialValues& specials) {
   RegionExtraction extraction(whole, nodes);
   std::ranges::sort(extraction.members_);
-  return extraction.run(nodes);
+  Region region = extraction.run(nodes);
+  if (specials.none()) return region;
+  region.specials = specials.of_part(region.tensors);
+  for (std::size_t i = 0; i < region.tensors.size(); ++i) {
+    if (!region.specials.matter_in(TensorId(i))) continue;
+    region.signature.push_back(static_cast<std::uint64_t>(Mark::kSpecials));
+    region.signature.push_back(i);
+  }
+  return region;
 }
 
 }  // namespace soapstone::search

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "ops/ranges/special_values.h"
 
 namespace soapstone::search {
 
@@ -16,15 +17,18 @@ struct Region {
   core::Graph graph;
   std::vector<core::NodeId> nodes;      ///< By node of `graph`: the one of the whole graph.
   std::vector<core::TensorId> tensors;  ///< By tensor, likewise.
-  /// Equal for regions of which the graphs differ in the values of weights only: equal ids then
-  /// stand for corresponding nodes.
+  /// Equal for regions of which the graphs differ in the values of weights only, and in which NaN
+  /// and infinities matter in the same tensors: equal ids then stand for corresponding nodes.
   std::vector<std::uint64_t> signature;
+  /// Where NaN and infinities matter in `graph`, by what is known of the whole graph.
+  ops::SpecialValues specials;
 };
 
 /// Preconditions: the nodes are no constant expressions, and convex: no path leaves them and comes
 /// back. Then no rewrite of the region can close a cycle through the rest of the graph.
 /// Complexity: linear in the region with its constants.
-Region extract_region(const core::Graph& whole, std::span<const core::NodeId> nodes);
+Region extract_region(const core::Graph& whole, std::span<const core::NodeId> nodes,
+                      const ops::SpecialValues& specials = {});
 
 /// A constant of which only the type is in signatures: regions that are alike may have other
 /// values there.

@@ -74,9 +74,9 @@ std::vector<NodeId> changed_since(const Entry& origin, const Graph& graph) {
 class RegionSearch {
  public:
   RegionSearch(verifier::Admission& admission, cost::CostModel& cost, const RegionLimits& limits,
-               const std::function<bool()>& stopped)
+               const std::function<bool()>& stopped, const ops::SpecialValues& specials)
       : admission_(admission), rules_(admission.rules()), cost_(cost), limits_(limits),
-        stopped_(stopped) {
+        stopped_(stopped), specials_(specials) {
     for (const rules::Rule& rule : rules_.rules()) carried_.push_back(carried_by(rule));
     taken_.resize(carried_.size());
   }
@@ -109,6 +109,7 @@ class RegionSearch {
   cost::CostModel& cost_;
   const RegionLimits& limits_;
   const std::function<bool()>& stopped_;
+  const ops::SpecialValues& specials_;
   std::vector<std::optional<Carried>> carried_;  ///< By rule.
   // Of the graph that is being expanded:
   std::vector<int> taken_;                               ///< By rule: matches.
@@ -143,7 +144,8 @@ Entry* RegionSearch::build(const Entry& parent, RuleId rule, const rules::Match&
   auto graph = rules::apply(parent.graph, rules_[rule], match);
   // Last, for what it asks may have to be proved; and before the graph counts as seen, which
   // another rule may reach as well.
-  if (!graph || !admission_.admits(rule, match)) return nullptr;
+  if (!graph || !admission_.admits(rule, match, verifier::specials_at(specials_, match)))
+    return nullptr;
   ++result_.built;
   Entry* entry = add(*std::move(graph));
   if (entry == nullptr) {
@@ -328,8 +330,9 @@ std::string_view to_string(RegionStop stop) {
 }
 
 RegionResult search_region(const Graph& graph, verifier::Admission& rules, cost::CostModel& cost,
-                           const RegionLimits& limits, const std::function<bool()>& stopped) {
-  return RegionSearch(rules, cost, limits, stopped).run(graph);
+                           const RegionLimits& limits, const std::function<bool()>& stopped,
+                           const ops::SpecialValues& specials) {
+  return RegionSearch(rules, cost, limits, stopped, specials).run(graph);
 }
 
 }  // namespace soapstone::search

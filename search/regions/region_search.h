@@ -66,9 +66,11 @@ struct RegionResult {
   double gain_us() const { return cost_before_us - cost_after_us; }
 };
 
-/// One thread; the result depends on the arguments alone unless `stopped` says to stop.
+/// One thread; the result depends on the arguments alone unless `stopped` says to stop. `specials`:
+/// where NaN and infinities matter.
 RegionResult search_region(const core::Graph& graph, verifier::Admission& rules,
                            cost::CostModel& cost, const RegionLimits& limits,
-                           const std::function<bool()>& stopped);
+                           const std::function<bool()>& stopped,
+                           const ops::SpecialValues& specials = {});
 
 }  // namespace soapstone::search

@@ -169,9 +169,9 @@ class RegionSaturation {
  public:
   RegionSaturation(const Graph& region, verifier::Admission& rules,
                    const rules::SaturationRules& prepared, cost::CostModel& cost,
-                   cost::CostModel& guide, const std::function<bool()>& stopped)
+                   cost::CostModel& guide, const std::function<bool()>& stopped, bool has_specials)
       : region_(region), rules_(rules), prepared_(prepared), cost_(cost), guide_(guide),
-        stopped_(stopped),
+        stopped_(stopped), specials_{has_specials, has_specials},
         parts_(weights_as_inputs(region)), problem_{graph_, parts_.graph, {}, {}} {}
 
   RegionResult run(const EqsatLimits& limits) {
@@ -213,7 +213,7 @@ class RegionSaturation {
           rules::Match match;
           match.sizes.assign(sizes.begin(), sizes.end());
           match.float_type = float_type;
-          return rules_.admits(core::RuleId(rule), match, verifier::RuleUse::kBothWays);
+          return rules_.admits(core::RuleId(rule), match, verifier::RuleUse::kBothWays, specials_);
         };
     const auto report =
         rules::saturate(graph_, prepared_, limits, goal, core::StopToken(), admits, &log_);
@@ -258,6 +258,7 @@ class RegionSaturation {
   cost::CostModel& cost_;
   cost::CostModel& guide_;
   const std::function<bool()>& stopped_;
+  verifier::SpecialsAt specials_;
   WeightsAsInputs parts_;
   EGraph graph_;
   EqsatProblem problem_;
@@ -270,9 +271,9 @@ class RegionSaturation {
 RegionResult saturate_region(const Graph& graph, verifier::Admission& rules,
                              const rules::SaturationRules& prepared, cost::CostModel& cost,
                              cost::CostModel& guide, const EqsatLimits& limits,
-                             const std::function<bool()>& stopped) {
+                             const std::function<bool()>& stopped, bool has_specials) {
   CHECK(prepared.size() <= rules.rules().rules().size(), "rules of another set");
-  return RegionSaturation(graph, rules, prepared, cost, guide, stopped).run(limits);
+  return RegionSaturation(graph, rules, prepared, cost, guide, stopped, has_specials).run(limits);
 }
 
 }  // namespace soapstone::search

@@ -25,10 +25,12 @@ struct EqsatLimits {
 /// `rules` and `prepared` are the same rules in the same order. `guide` prices single e-nodes:
 /// `cost` itself, or an estimate if so many cannot be timed. The result is one step, by a lemma
 /// with its derivation. One thread; the result depends on the arguments alone unless `stopped` says
-/// to stop: then it is the best of what is there.
+/// to stop: then it is the best of what is there. `has_specials`: NaN and infinities matter in some
+/// tensor. An e-graph does not know in which, so rules that make something else of them are left
+/// out.
 RegionResult saturate_region(const core::Graph& graph, verifier::Admission& rules,
                              const rules::SaturationRules& prepared, cost::CostModel& cost,
                              cost::CostModel& guide, const EqsatLimits& limits,
-                             const std::function<bool()>& stopped);
+                             const std::function<bool()>& stopped, bool has_specials = false);
 
 }  // namespace soapstone::search

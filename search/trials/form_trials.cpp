@@ -105,8 +105,9 @@ class FormTrials {
 
 }  // namespace
 
-Forms::Forms(verifier::Admission& rules, const std::vector<std::string>& names, bool behind_opaque)
-    : all_(rules), behind_opaque_(behind_opaque) {
+Forms::Forms(verifier::Admission& rules, const std::vector<std::string>& names, bool behind_opaque,
+             ops::SpecialValues specials)
+    : all_(rules), behind_opaque_(behind_opaque), specials_(std::move(specials)) {
   for (const std::string& name : names) {
     std::vector<RuleId> ids;
     std::vector<rules::Rule> instances;
@@ -136,6 +137,7 @@ bool Forms::use_once(std::size_t form, const std::uint64_t* only, FormUse& used)
   const Graph graph = used.graph;
   const std::vector<bool> frozen =
       behind_opaque_ ? std::vector<bool>(graph.node_bound()) : depends_on_opaque(graph);
+  const ops::SpecialValues specials = specials_.again(graph);
   std::vector<FoundForm> found;
   rules.for_each_match(graph, [&](RuleId rule, const rules::Match& match) {
     const bool is_free =
@@ -150,7 +152,9 @@ bool Forms::use_once(std::size_t form, const std::uint64_t* only, FormUse& used)
   bool changed = false;
   for (const auto& [rule, match, kind] : found) {
     const RuleId id = ids[rule.index()];
-    if (!std::ranges::all_of(match.nodes, is_unchanged) || !all_.admits(id, match)) continue;
+    if (!std::ranges::all_of(match.nodes, is_unchanged) ||
+        !all_.admits(id, match, verifier::specials_at(specials, match)))
+      continue;
     auto next = rules::apply(used.graph, rules[rule], match);
     if (!next || next->hash() == used.graph.hash()) continue;
     used.graph = *std::move(next);

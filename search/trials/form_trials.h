@@ -19,7 +19,8 @@ class Forms {
  public:
   /// The rules of `rules` with these Rule::base_name. `rules` must outlive it. Without
   /// `behind_opaque` what depends on opaque nodes stays as it is.
-  Forms(verifier::Admission& rules, const std::vector<std::string>& names, bool behind_opaque);
+  Forms(verifier::Admission& rules, const std::vector<std::string>& names, bool behind_opaque,
+        ops::SpecialValues specials = {});
 
   std::size_t count() const { return forms_.size(); }
   const std::string& name(std::size_t form) const { return forms_[form].name; }
@@ -40,6 +41,7 @@ class Forms {
   verifier::Admission& all_;
   std::vector<Form> forms_;
   bool behind_opaque_;
+  ops::SpecialValues specials_;
 };
 
 /// Adds to `now` the forms that make the model faster: each at all its sites, or else at those of

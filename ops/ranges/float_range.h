@@ -18,19 +18,19 @@ inline constexpr Specials kNan = 1, kPositiveInfinity = 2, kNegativeInfinity = 4
                           kInfinities = kPositiveInfinity | kNegativeInfinity,
                           kAllSpecials = kNan | kInfinities;
 
-struct ValueRange {
+struct FloatRange {
   double low = 0, high = 0;  ///< Bounds of the finite values; low > high: there are none.
   Specials specials = 0;
 
   bool has_finite() const { return low <= high; }
   bool may_be_zero() const { return low <= 0 && high >= 0; }
   bool is_point() const { return low == high && specials == 0; }
-  bool operator==(const ValueRange&) const = default;
+  bool operator==(const FloatRange&) const = default;
 };
 
 /// No value at all: the neutral element of join().
-ValueRange no_values();
-ValueRange point(double value);
+FloatRange no_values();
+FloatRange point(double value);
 
 /// The magnitudes that a type can hold: beyond the largest a result is infinite, below the smallest
 /// it is 0.
@@ -41,28 +41,28 @@ struct Magnitudes {
 Magnitudes magnitudes_of(core::DataType type);
 
 /// All values of either.
-ValueRange join(const ValueRange& a, const ValueRange& b);
+FloatRange join(const FloatRange& a, const FloatRange& b);
 /// What rounding to a type with these magnitudes makes of the values.
-ValueRange rounded(ValueRange range, const Magnitudes& type);
-ValueRange negated(const ValueRange& a);
-ValueRange sum_of(const ValueRange& a, const ValueRange& b);
-ValueRange product_of(const ValueRange& a, const ValueRange& b);
-ValueRange square_of(const ValueRange& a);
-ValueRange inverse_of(const ValueRange& a, const Magnitudes& type);
+FloatRange rounded(FloatRange range, const Magnitudes& type);
+FloatRange negated(const FloatRange& a);
+FloatRange sum_of(const FloatRange& a, const FloatRange& b);
+FloatRange product_of(const FloatRange& a, const FloatRange& b);
+FloatRange square_of(const FloatRange& a);
+FloatRange inverse_of(const FloatRange& a, const Magnitudes& type);
 /// The sum of at least `fewest` and at most `most` values of the range.
-ValueRange repeated_sum(const ValueRange& a, double fewest, double most);
+FloatRange repeated_sum(const FloatRange& a, double fewest, double most);
 /// The larger of the two values.
-ValueRange larger_of(const ValueRange& a, const ValueRange& b);
+FloatRange larger_of(const FloatRange& a, const FloatRange& b);
 /// The values of a scalar function. Precondition: as many arguments as its arity.
-ValueRange image_of(Function function, std::span<const ValueRange> arguments);
+FloatRange image_of(Function function, std::span<const FloatRange> arguments);
 
 /// Of one argument of the function, the specials that may become a finite result: tanh(∞) = 1,
 /// pow(NaN, 0) = 1, and whatever is compared. NaN + 1 is NaN: sums absorb nothing.
 Specials absorbed_by(Function function, std::size_t argument,
-                     std::span<const ValueRange> arguments);
+                     std::span<const FloatRange> arguments);
 
 /// The range of the elements. Of texts and unknown types: nothing is said, so all numbers.
 /// Complexity: linear.
-ValueRange range_of(const core::Literal& literal);
+FloatRange range_of(const core::Literal& literal);
 
 }  // namespace soapstone::ops

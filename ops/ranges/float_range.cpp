@@ -1,6 +1,6 @@
-// See value_range.h. Bounds are computed in doubles: a bound that is off by a rounding error is off
+// See float_range.h. Bounds are computed in doubles: a bound that is off by a rounding error is off
 // by less than any tensor of f32 shows.
-#include "ops/ranges/value_range.h"
+#include "ops/ranges/float_range.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,37 +15,37 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-bool has(const ValueRange& range, Specials which) { return (range.specials & which) != 0; }
-bool may_be_positive(const ValueRange& a) { return a.high > 0 || has(a, kPositiveInfinity); }
-bool may_be_negative(const ValueRange& a) { return a.low < 0 || has(a, kNegativeInfinity); }
+bool has(const FloatRange& range, Specials which) { return (range.specials & which) != 0; }
+bool may_be_positive(const FloatRange& a) { return a.high > 0 || has(a, kPositiveInfinity); }
+bool may_be_negative(const FloatRange& a) { return a.low < 0 || has(a, kNegativeInfinity); }
 
 /// [f(low), f(high)] for a function that grows, with the specials kept.
 template <class F>
-ValueRange increasing(const ValueRange& a, const F& f, Specials kept) {
-  ValueRange image = a.has_finite() ? ValueRange{f(a.low), f(a.high)} : no_values();
+FloatRange increasing(const FloatRange& a, const F& f, Specials kept) {
+  FloatRange image = a.has_finite() ? FloatRange{f(a.low), f(a.high)} : no_values();
   image.specials = a.specials & kept;
   return image;
 }
 
 /// A function that grows to finite limits at both ends.
 template <class F>
-ValueRange saturating(const ValueRange& a, const F& f, double lowest, double highest) {
-  ValueRange image = increasing(a, f, kNan);
+FloatRange saturating(const FloatRange& a, const F& f, double lowest, double highest) {
+  FloatRange image = increasing(a, f, kNan);
   if (has(a, kNegativeInfinity)) image = join(image, point(lowest));
   if (has(a, kPositiveInfinity)) image = join(image, point(highest));
   return image;
 }
 
-ValueRange exponential(const ValueRange& a) {
-  ValueRange image = increasing(
+FloatRange exponential(const FloatRange& a) {
+  FloatRange image = increasing(
       a, [](double x) { return std::exp(x); }, kNan | kPositiveInfinity);
   return has(a, kNegativeInfinity) ? join(image, point(0)) : image;
 }
 
 /// log(x + shift), shift 0 or 1.
-ValueRange logarithm(const ValueRange& a, double shift) {
+FloatRange logarithm(const FloatRange& a, double shift) {
   const double edge = -shift;
-  ValueRange image = no_values();
+  FloatRange image = no_values();
   if (a.high > edge) {
     const auto f = [&](double x) { return shift == 0 ? std::log(x) : std::log1p(x); };
     const double least = std::numeric_limits<double>::denorm_min();
@@ -58,17 +58,17 @@ ValueRange logarithm(const ValueRange& a, double shift) {
   return image;
 }
 
-ValueRange square_root(const ValueRange& a) {
-  ValueRange image = a.high >= 0 && a.has_finite()
-                         ? ValueRange{std::sqrt(std::max(a.low, 0.0)), std::sqrt(a.high)}
+FloatRange square_root(const FloatRange& a) {
+  FloatRange image = a.high >= 0 && a.has_finite()
+                         ? FloatRange{std::sqrt(std::max(a.low, 0.0)), std::sqrt(a.high)}
                          : no_values();
   image.specials = a.specials & (kNan | kPositiveInfinity);
   if ((a.has_finite() && a.low < 0) || has(a, kNegativeInfinity)) image.specials |= kNan;
   return image;
 }
 
-ValueRange absolute(const ValueRange& a) {
-  ValueRange image = no_values();
+FloatRange absolute(const FloatRange& a) {
+  FloatRange image = no_values();
   if (a.has_finite()) {
     image.high = std::max(std::abs(a.low), std::abs(a.high));
     image.low = a.may_be_zero() ? 0 : std::min(std::abs(a.low), std::abs(a.high));
@@ -77,8 +77,8 @@ ValueRange absolute(const ValueRange& a) {
   return image;
 }
 
-ValueRange periodic(const ValueRange& a) {
-  ValueRange image = a.has_finite() ? ValueRange{-1, 1} : no_values();
+FloatRange periodic(const FloatRange& a) {
+  FloatRange image = a.has_finite() ? FloatRange{-1, 1} : no_values();
   image.specials = a.specials == 0 ? 0 : kNan;
   return image;
 }
@@ -87,9 +87,9 @@ bool is_integer(double x) { return x == std::floor(x); }
 bool is_even(double x) { return is_integer(x / 2); }
 
 /// x^c for one exponent c.
-ValueRange power(const ValueRange& a, double c) {
+FloatRange power(const FloatRange& a, double c) {
   if (c == 0) return point(1);
-  ValueRange base = a;
+  FloatRange base = a;
   Specials made = 0;
   if (!is_integer(c)) {  // A root or its inverse: of negative numbers there is none.
     if (may_be_negative(a)) made |= kNan;
@@ -98,7 +98,7 @@ ValueRange power(const ValueRange& a, double c) {
     base = absolute(a);
   }
   const auto f = [&](double x) { return std::pow(x, c); };
-  ValueRange image = no_values();
+  FloatRange image = no_values();
   if (c > 0) {
     image = increasing(base, f, kAllSpecials);
   } else {
@@ -115,24 +115,24 @@ ValueRange power(const ValueRange& a, double c) {
   return image;
 }
 
-ValueRange any_power(const ValueRange& a, const ValueRange& exponent) {
+FloatRange any_power(const FloatRange& a, const FloatRange& exponent) {
   if (exponent.is_point()) return power(a, exponent.low);
   // The base e^… of a growing exponent is the usual case; nothing more is said of others.
-  ValueRange image{may_be_negative(a) ? -kInfinity : 0, kInfinity, kPositiveInfinity};
+  FloatRange image{may_be_negative(a) ? -kInfinity : 0, kInfinity, kPositiveInfinity};
   if (may_be_negative(a)) image.specials = kAllSpecials;
   image.specials |= (a.specials | exponent.specials) & kNan;
   return image;
 }
 
-ValueRange truth() { return {0, 1}; }
+FloatRange truth() { return {0, 1}; }
 
 }  // namespace
 
-ValueRange no_values() { return {kInfinity, -kInfinity}; }
+FloatRange no_values() { return {kInfinity, -kInfinity}; }
 
-ValueRange point(double value) {
+FloatRange point(double value) {
   if (std::isfinite(value)) return {value, value};
-  ValueRange range = no_values();
+  FloatRange range = no_values();
   range.specials = std::isnan(value) ? kNan : value > 0 ? kPositiveInfinity : kNegativeInfinity;
   return range;
 }
@@ -142,12 +142,12 @@ Magnitudes magnitudes_of(core::DataType type) {
   return {format.largest(), format.smallest()};
 }
 
-ValueRange join(const ValueRange& a, const ValueRange& b) {
+FloatRange join(const FloatRange& a, const FloatRange& b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high),
           static_cast<Specials>(a.specials | b.specials)};
 }
 
-ValueRange rounded(ValueRange range, const Magnitudes& type) {
+FloatRange rounded(FloatRange range, const Magnitudes& type) {
   // Half a unit in the last place beyond the largest number still rounds to it; −3.4e38 plus a
   // score, as masks have it, is finite. The unit of f16 is the coarsest in relation.
   const double overflow = type.largest * (1 + 0x1p-25);
@@ -162,16 +162,16 @@ ValueRange rounded(ValueRange range, const Magnitudes& type) {
   return range;
 }
 
-ValueRange negated(const ValueRange& a) {
-  ValueRange result{-a.high, -a.low, static_cast<Specials>(a.specials & kNan)};
+FloatRange negated(const FloatRange& a) {
+  FloatRange result{-a.high, -a.low, static_cast<Specials>(a.specials & kNan)};
   if (has(a, kPositiveInfinity)) result.specials |= kNegativeInfinity;
   if (has(a, kNegativeInfinity)) result.specials |= kPositiveInfinity;
   return result;
 }
 
-ValueRange sum_of(const ValueRange& a, const ValueRange& b) {
-  ValueRange result =
-      a.has_finite() && b.has_finite() ? ValueRange{a.low + b.low, a.high + b.high} : no_values();
+FloatRange sum_of(const FloatRange& a, const FloatRange& b) {
+  FloatRange result =
+      a.has_finite() && b.has_finite() ? FloatRange{a.low + b.low, a.high + b.high} : no_values();
   result.specials = a.specials | b.specials;
   const bool cancel = (has(a, kPositiveInfinity) && has(b, kNegativeInfinity)) ||
                       (has(a, kNegativeInfinity) && has(b, kPositiveInfinity));
@@ -179,8 +179,8 @@ ValueRange sum_of(const ValueRange& a, const ValueRange& b) {
   return result;
 }
 
-ValueRange product_of(const ValueRange& a, const ValueRange& b) {
-  ValueRange result = no_values();
+FloatRange product_of(const FloatRange& a, const FloatRange& b) {
+  FloatRange result = no_values();
   if (a.has_finite() && b.has_finite()) {
     const double products[] = {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high};
     result = {*std::ranges::min_element(products), *std::ranges::max_element(products)};
@@ -198,16 +198,16 @@ ValueRange product_of(const ValueRange& a, const ValueRange& b) {
   return result;
 }
 
-ValueRange square_of(const ValueRange& a) {
-  const ValueRange size = absolute(a);
-  ValueRange result =
-      size.has_finite() ? ValueRange{size.low * size.low, size.high * size.high} : no_values();
+FloatRange square_of(const FloatRange& a) {
+  const FloatRange size = absolute(a);
+  FloatRange result =
+      size.has_finite() ? FloatRange{size.low * size.low, size.high * size.high} : no_values();
   result.specials = size.specials;
   return result;
 }
 
-ValueRange inverse_of(const ValueRange& a, const Magnitudes& type) {
-  ValueRange result = no_values();
+FloatRange inverse_of(const FloatRange& a, const Magnitudes& type) {
+  FloatRange result = no_values();
   result.specials = a.specials & kNan;
   if (a.has_finite() && a.may_be_zero()) {
     result = {a.low < 0 ? -type.largest : 0, a.high > 0 ? type.largest : 0, result.specials};
@@ -219,8 +219,8 @@ ValueRange inverse_of(const ValueRange& a, const Magnitudes& type) {
   return has(a, kInfinities) ? join(result, point(0)) : result;
 }
 
-ValueRange repeated_sum(const ValueRange& a, double fewest, double most) {
-  ValueRange result = a;
+FloatRange repeated_sum(const FloatRange& a, double fewest, double most) {
+  FloatRange result = a;
   if (a.has_finite()) {
     result.low = a.low * (a.low < 0 ? most : fewest);
     result.high = a.high * (a.high > 0 ? most : fewest);
@@ -231,8 +231,8 @@ ValueRange repeated_sum(const ValueRange& a, double fewest, double most) {
   return result;
 }
 
-ValueRange larger_of(const ValueRange& a, const ValueRange& b) {
-  ValueRange result{std::max(a.low, b.low), std::max(a.high, b.high)};
+FloatRange larger_of(const FloatRange& a, const FloatRange& b) {
+  FloatRange result{std::max(a.low, b.low), std::max(a.high, b.high)};
   // Where one side has no finite value, or may be −∞, the other side is the larger one.
   if (!a.has_finite() || has(a, kNegativeInfinity)) result.low = b.low;
   if (!b.has_finite() || has(b, kNegativeInfinity)) result.low = std::min(a.low, result.low);
@@ -242,8 +242,8 @@ ValueRange larger_of(const ValueRange& a, const ValueRange& b) {
   return result;
 }
 
-ValueRange image_of(Function function, std::span<const ValueRange> arguments) {
-  const ValueRange& a = arguments[0];
+FloatRange image_of(Function function, std::span<const FloatRange> arguments) {
+  const FloatRange& a = arguments[0];
   switch (function) {
   case Function::kRelu:
     return larger_of(a, point(0));
@@ -276,7 +276,7 @@ ValueRange image_of(Function function, std::span<const ValueRange> arguments) {
     return increasing(
         a, [](double x) { return std::nearbyint(x); }, kAllSpecials);
   case Function::kTruncate: {
-    ValueRange image = increasing(
+    FloatRange image = increasing(
         a, [](double x) { return std::trunc(x); }, 0);
     // Nothing is said of the integer that a special becomes.
     return a.specials == 0 ? image : join(image, {-0x1p63, 0x1p63});
@@ -298,7 +298,7 @@ ValueRange image_of(Function function, std::span<const ValueRange> arguments) {
 }
 
 Specials absorbed_by(Function function, std::size_t argument,
-                     std::span<const ValueRange> arguments) {
+                     std::span<const FloatRange> arguments) {
   switch (function) {
   case Function::kRelu:
   case Function::kExp:
@@ -335,8 +335,8 @@ Specials absorbed_by(Function function, std::size_t argument,
 namespace {
 
 template <class T>
-ValueRange range_of_elements(std::span<const T> elements) {
-  ValueRange range = no_values();
+FloatRange range_of_elements(std::span<const T> elements) {
+  FloatRange range = no_values();
   for (const T element : elements) {
     const double value = static_cast<double>(element);
     if (std::isfinite(value)) {
@@ -351,7 +351,7 @@ ValueRange range_of_elements(std::span<const T> elements) {
 
 }  // namespace
 
-ValueRange range_of(const core::Literal& literal) {
+FloatRange range_of(const core::Literal& literal) {
   switch (literal.data_type()) {
   case core::DataType::kFloat32:
     return range_of_elements(literal.as<float>());
