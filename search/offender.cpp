@@ -1,6 +1,8 @@
 // Finds the rewrite that made the difference if a result differs from the original. The search then
 // goes on without its rule.
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,6 +16,8 @@ using core::Result;
 
 /// So many rules are taken out, one round of the search each, before the job is given up.
 constexpr int kMostRounds = 8;
+/// So many rounds look for single rules that spread NaN; the next one takes out all that may.
+constexpr int kMostSpreadRounds = 3;
 
 std::vector<std::string> names_of(const Lemma& lemma, const rules::RuleSet& rules) {
   std::vector<std::string> names;
@@ -56,8 +60,27 @@ std::vector<Optimizer::Waypoint> Optimizer::waypoints() const {
 
 Result<bool> Optimizer::differs(const Graph& graph) {
   const int sample = difference_->difference.sample;
-  if (difference_->by_judge) return judgment_->differs_on(graph, sample);
-  return check_->differs_on(graph, sample);
+  switch (difference_->by) {
+  case Found::By::kJudge:
+    return judgment_->differs_on(graph, sample);
+  case Found::By::kSpread:
+    return spread_->differs_on(graph, sample);
+  case Found::By::kCheck:
+    return check_->differs_on(graph, sample);
+  }
+  return false;
+}
+
+std::string Optimizer::finder() const {
+  switch (difference_->by) {
+  case Found::By::kJudge:
+    return judgment_->judge().runtime();
+  case Found::By::kSpread:
+    return "the check of how far NaN and infinities reach";
+  case Found::By::kCheck:
+    return "the check here";
+  }
+  return {};
 }
 
 /// The first waypoint of a pair of neighbors of which the earlier one does not differ. 0: nothing
@@ -76,7 +99,8 @@ Result<std::size_t> Optimizer::first_difference(const std::vector<Waypoint>& way
 
 /// True: a rule was taken out, and the search is to be made again.
 Result<bool> Optimizer::take_out_offender(int round) {
-  report_.outcome = Outcome::kNotEquivalent;
+  const bool is_spread = difference_->by == Found::By::kSpread;
+  const Outcome outcome = std::exchange(report_.outcome, Outcome::kNotEquivalent);
   report_.offending_rule = "a rule that was not looked for: interrupted";
   if (interrupted()) return false;
   progress_.stage("looking for the rule that makes the difference");
@@ -84,16 +108,38 @@ Result<bool> Optimizer::take_out_offender(int round) {
   SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t at, first_difference(way));
   const Waypoint& culprit = way[at];
   report_.offending_rule = culprit.what;
-  if (culprit.rules.empty() || round >= kMostRounds) return false;
-  for (const std::string& rule : culprit.rules) {
-    (culprit.is_baseline ? baseline_ : rules_).exclude(rule);
-    report_.taken_out.push_back(
-        {rule, culprit.is_baseline,
-         difference_->by_judge ? judgment_->judge().runtime() : std::string("the check here"),
-         difference_->difference});
+  if (is_spread && culprit.rules.empty()) {  // The numbers are the same: no reason to give up.
+    report_.outcome = outcome;
+    report_.offending_rule.clear();
+    report_.notes.push_back(fmt::format("with {}, {}: {}", difference_->difference.input,
+                                        difference_->difference.output,
+                                        difference_->difference.what));
+    return false;
   }
+  if (is_spread && round > kMostSpreadRounds) {
+    take_out_all_that_spread();
+    return true;
+  }
+  if (culprit.rules.empty() || round >= kMostRounds) return false;
+  for (const std::string& rule : culprit.rules) take_out(rule, culprit.is_baseline);
   memory_.forget(rules_);
   return true;
+}
+
+void Optimizer::take_out(const std::string& rule, bool is_baseline) {
+  (is_baseline ? baseline_ : rules_).exclude(rule);
+  report_.taken_out.push_back({rule, is_baseline, finder(), difference_->difference});
+}
+
+/// Each rule on the way to the result that may make NaN or an infinity of numbers.
+void Optimizer::take_out_all_that_spread() {
+  std::set<std::pair<std::string, bool>> all;
+  for_each_use([&](verifier::Admission& rules, core::RuleId id, const rules::Match&) {
+    if (may_spread(rules.rules()[id]))
+      all.emplace(rules.rules()[id].base_name, &rules == &baseline_);
+  });
+  for (const auto& [rule, is_baseline] : all) take_out(rule, is_baseline);
+  memory_.forget(rules_);
 }
 
 }  // namespace soapstone::search

@@ -123,6 +123,7 @@ Result<OptimizeReport> Optimizer::run() {
   }
   if (options_.record_chain) record_chain();
   note_proofs();
+  note_specials();
   note_checks();
   if (interrupted() && report_.outcome != Outcome::kNotEquivalent)
     report_.outcome = Outcome::kInterrupted;

@@ -58,6 +58,13 @@ struct RuleUse {
   bool proved = true;
 };
 
+/// A rule on the way to the result that does something else with NaN, infinities, overflow or the
+/// sign of zero.
+struct SpecialChange {
+  std::string rule;                     ///< Rule::base_name
+  std::optional<rules::Edges> effects;  ///< None: nobody knows.
+};
+
 /// A rule that the checks have found out, without which the search went on.
 struct TakenOut {
   std::string rule;  ///< Rule::base_name
@@ -121,6 +128,10 @@ struct OptimizeReport {
   /// None: the result is the original, or nothing was checked.
   std::optional<JudgeReport> judge;
   std::vector<TakenOut> taken_out;  ///< In the order in which they were found.
+  /// In alphabetical order.
+  std::vector<SpecialChange> special_changes;
+  /// Rules that were left out where NaN and infinities matter (ops::SpecialValues).
+  std::vector<std::string> left_out_for_specials;
   /// For kNotEquivalent: the first step after which results differ. Nothing explains it, or too
   /// many rules were taken out before.
   std::string offending_rule;

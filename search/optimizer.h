@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "search/equivalence/judgment.h"
+#include "search/equivalence/spread.h"
 #include "search/optimize.h"
 #include "search/passes/kinds.h"
 #include "search/trials/enduring_clock.h"
@@ -36,7 +37,7 @@ class Optimizer {
  private:
   /// A difference between the original and the result, and who found it.
   struct Found {
-    bool by_judge = false;
+    enum class By : std::uint8_t { kCheck, kJudge, kSpread } by = By::kCheck;
     Difference difference;
   };
   /// A graph on the way from the original to the result.
@@ -70,16 +71,25 @@ class Optimizer {
   core::Status look_at_opaque();
   core::Status verify();
   core::Status ask_judge();
+  core::Status check_spread();
   Latitude latitude() const;
   void note_checks();
 
   core::Result<bool> take_out_offender(int round);
   std::vector<Waypoint> waypoints() const;
   core::Result<bool> differs(const core::Graph& graph);
+  std::string finder() const;
+  void take_out(const std::string& rule, bool is_baseline);
+  void take_out_all_that_spread();
+  static bool may_spread(const rules::Rule& rule);
   core::Result<std::size_t> first_difference(const std::vector<Waypoint>& way);
 
   void record_chain();
   void note_proofs();
+  void note_specials();
+  /// Calls `use` for each rule on the way to the result, lemmas taken apart.
+  void for_each_use(const std::function<void(verifier::Admission&, core::RuleId,
+                                             const rules::Match&)>& use) const;
   const Candidate& chosen() const { return report_.search.best[*chosen_]; }
   bool interrupted() const { return stop_.stop_requested(); }
 
@@ -102,6 +112,7 @@ class Optimizer {
 
   std::optional<EquivalenceCheck> check_;
   std::optional<Judgment> judgment_;
+  std::optional<SpreadCheck> spread_;
   std::optional<Found> difference_;
   RegionMemory memory_;
   std::size_t nodes_behind_opaque_ = 0;

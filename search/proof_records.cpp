@@ -1,6 +1,7 @@
 // Records for the report: how the result was made, and which rules had no proof.
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string>
 
@@ -44,6 +45,37 @@ void Optimizer::record_chain() {
                  });
   if (chain.steps.empty() || chain.steps.back().result != report_.graph.hash())
     chain.add(ChainStep::Kind::kMergeDuplicates, report_.graph.hash());
+}
+
+void Optimizer::for_each_use(
+    const std::function<void(verifier::Admission&, core::RuleId, const rules::Match&)>& use) const {
+  for (const SimplifyStep& step : report_.simplify.steps)
+    if (step.rule) use(baseline_, *step.rule, step.match);
+  if (!chosen_) return;
+  for (const Step& step : report_.steps) {
+    if (!step.lemma) use(rules_, step.id, step.match);
+    for (std::size_t k = 0; step.lemma && k < step.lemma->steps.size(); ++k)
+      use(rules_, step.lemma->steps[k].rule, step.match);
+  }
+}
+
+/// Tells what the result does with NaN and infinities that the original does not.
+void Optimizer::note_specials() {
+  std::map<std::string, std::optional<rules::Edges>> changes;
+  for_each_use([&](verifier::Admission& rules, core::RuleId id, const rules::Match& match) {
+    const rules::Rule& rule = rules.rules()[id];
+    const auto effects = rules.effects(id, match);
+    if (effects && effects->empty()) return;
+    const auto [known, is_new] = changes.try_emplace(rule.base_name, effects);
+    if (!is_new && known->second && effects) known->second->note(*effects);
+    if (!effects) known->second.reset();
+  });
+  for (auto& [rule, effects] : changes)
+    report_.special_changes.push_back({rule, std::move(effects)});
+  std::set<std::string> left_out;
+  for (const verifier::Admission* admission : {&baseline_, &rules_})
+    for (std::string& name : admission->refused_for_specials()) left_out.insert(std::move(name));
+  report_.left_out_for_specials.assign(left_out.begin(), left_out.end());
 }
 
 /// Tells of rules without proofs, and of proofs that were not found.

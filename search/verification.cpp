@@ -67,10 +67,34 @@ core::Status Optimizer::verify() {
   // could not be written.
   SOAPSTONE_ASSIGN_OR_RETURN(report_.equivalence, check_->run(report_.graph, progress_, stop_));
   if (!report_.equivalence->equal) {
-    difference_ = Found{false, report_.equivalence->difference.value_or(Difference{})};
+    difference_ = Found{Found::By::kCheck, report_.equivalence->difference.value_or(Difference{})};
     return core::Done{};
   }
-  return ask_judge();
+  SOAPSTONE_RETURN_IF_ERROR(ask_judge());
+  return difference_ ? core::Status(core::Done{}) : check_spread();
+}
+
+/// Whether the rule may make NaN or an infinity of numbers where some of its inputs are not finite.
+bool Optimizer::may_spread(const rules::Rule& rule) {
+  return !rule.edges || std::ranges::any_of(rule.edges->all(), [](const rules::Edge& edge) {
+    return edge.effect == rules::EdgeEffect::kNan || edge.effect == rules::EdgeEffect::kInfinity;
+  });
+}
+
+/// Nothing is looked at if no rule on the way to the result may spread anything.
+core::Status Optimizer::check_spread() {
+  bool is_possible = false;
+  for_each_use([&](verifier::Admission& rules, core::RuleId id, const rules::Match&) {
+    is_possible = is_possible || may_spread(rules.rules()[id]);
+  });
+  if (!is_possible || interrupted()) return core::Done{};
+  if (!spread_) {
+    SOAPSTONE_ASSIGN_OR_RETURN(spread_,
+                               SpreadCheck::make(original_, backend_, options_.verify->seed));
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(auto difference, spread_->run(report_.graph, stop_));
+  if (difference) difference_ = Found{Found::By::kSpread, *std::move(difference)};
+  return core::Done{};
 }
 
 core::Status Optimizer::ask_judge() {
@@ -82,7 +106,8 @@ core::Status Optimizer::ask_judge() {
   judgment_->allow(latitude());
   report_.judge = judgment_->run(report_.graph, progress_, stop_);
   if (report_.judge->looked && !report_.judge->equivalence.equal)
-    difference_ = Found{true, report_.judge->equivalence.difference.value_or(Difference{})};
+    difference_ =
+        Found{Found::By::kJudge, report_.judge->equivalence.difference.value_or(Difference{})};
   return core::Done{};
 }
 

@@ -279,8 +279,10 @@ std::string Admission::refusal(core::RuleId id, const rules::Match& match, RuleU
     // A label costs nothing to ask, a proof does.
     std::string reason = refusal_by_label(rule, match.float_type, use, options_);
     if (!reason.empty()) note_label_refusal(id, match.float_type, use);
-    if (reason.empty() && specials.any() && !rule.is_placed)
+    if (reason.empty() && specials.any() && !rule.is_placed) {
       reason = refusal_by_effects(rule, match.float_type, specials);
+      if (!reason.empty()) note_specials(rule);
+    }
     if (!reason.empty()) return reason;
     if (state_[id.index()] == State::kAdmitted && !(rule.is_placed && specials.any())) return {};
   }
@@ -295,26 +297,58 @@ std::string Admission::refusal_by_proof(core::RuleId id, const rules::Match& mat
                                         SpecialsAt specials) {
   const Rule& rule = rules_[id];
   const Key key = key_of(id, match);
-  Entry* entry = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    auto& slot = entries_[key];
-    if (!slot) slot = std::make_unique<Entry>();
-    entry = slot.get();
-  }
-  std::call_once(entry->once, [&] { prove(key, *entry); });
-  if (!entry->reason.empty()) return entry->reason;
+  Entry& entry = entry_of(key);
+  std::call_once(entry.once, [&] { prove(key, entry); });
+  if (!entry.reason.empty()) return entry.reason;
   const bool asks_for_effects = rule.is_placed && (options_.strict_ieee || specials.any());
   if (has_label(rule, match.float_type) && !asks_for_effects) return {};
   // Where both sides round once, they round the same number.
   if (!asks_for_effects && rules::rounds_once(rule.source) && rules::rounds_once(rule.target))
     return refusal_by_label(rule, match.float_type, use, options_);
-  std::call_once(entry->observed, [&] { observe(key, *entry); });
-  if (!entry->why_not_labeled.empty()) return entry->why_not_labeled;
-  std::string reason = refusal_by_label(entry->labeled, match.float_type, use, options_);
-  if (reason.empty() && specials.any())
-    reason = refusal_by_effects(entry->labeled, match.float_type, specials);
+  std::call_once(entry.observed, [&] { observe(key, entry); });
+  if (!entry.why_not_labeled.empty()) {
+    if (specials.any()) note_specials(rule);
+    return entry.why_not_labeled;
+  }
+  std::string reason = refusal_by_label(entry.labeled, match.float_type, use, options_);
+  if (reason.empty() && specials.any()) {
+    reason = refusal_by_effects(entry.labeled, match.float_type, specials);
+    if (!reason.empty()) note_specials(rule);
+  }
   return reason;
+}
+
+Admission::Entry& Admission::entry_of(const Key& key) {
+  const std::lock_guard lock(mutex_);
+  auto& slot = entries_[key];
+  if (!slot) slot = std::make_unique<Entry>();
+  return *slot;
+}
+
+void Admission::note_specials(const Rule& rule) {
+  const std::lock_guard lock(mutex_);
+  refused_for_specials_.insert(rule.base_name);
+}
+
+std::vector<std::string> Admission::refused_for_specials() const {
+  const std::lock_guard lock(mutex_);
+  return {refused_for_specials_.begin(), refused_for_specials_.end()};
+}
+
+std::optional<rules::Edges> Admission::effects(core::RuleId id, const rules::Match& match) {
+  const Rule* rule = &rules_[id];
+  if (rule->is_placed || !has_label(*rule, match.float_type)) {
+    const Key key = key_of(id, match);
+    Entry& entry = entry_of(key);
+    std::call_once(entry.observed, [&] { observe(key, entry); });
+    if (!entry.why_not_labeled.empty()) return std::nullopt;
+    rule = &entry.labeled;
+  }
+  if (!rule->edges) return std::nullopt;
+  rules::Edges of_type;
+  for (const rules::Edge& edge : rule->edges->all())
+    if (edge.type == tried_type(match.float_type)) of_type.note(edge);
+  return of_type;
 }
 
 std::vector<Admission::LabelRefusal> Admission::label_refusals() const {

@@ -113,6 +113,11 @@ class Admission {
   };
   /// Each rule and type once, in their order.
   std::vector<LabelRefusal> label_refusals() const;
+  /// Rule::base_name of those that were refused where NaN and infinities matter, for what they make
+  /// of them, in alphabetical order.
+  std::vector<std::string> refused_for_specials() const;
+  /// What the rule does at the edges of the type of the match. None: nobody knows.
+  std::optional<rules::Edges> effects(core::RuleId rule, const rules::Match& match);
   /// From now on proofs end when it says so, and what is not proved then is not admitted, without
   /// being a refusal. The function is for all threads; an empty one ends none. Not thread-safe.
   void stop_proofs_when(std::function<bool()> stopped) {
@@ -133,6 +138,7 @@ class Admission {
   std::string refusal_by_proof(core::RuleId rule, const rules::Match& match, RuleUse use,
                                SpecialsAt specials);
   void note_label_refusal(core::RuleId rule, core::DataType type, RuleUse use);
+  void note_specials(const rules::Rule& rule);
   /// The subject of a proof: a rule, its parameters, and if it may depend on what f32 stands for,
   /// that.
   struct Key {
@@ -143,6 +149,7 @@ class Admission {
   };
   bool has_label(const rules::Rule& rule, core::DataType type) const;
   Key key_of(core::RuleId rule, const rules::Match& match) const;
+  Entry& entry_of(const Key& key);
   core::Result<rules::Rule> special_rule(const Key& key) const;
   void observe(const Key& key, Entry& entry) const;
   std::string proof_of(const rules::Rule& special, Entry& entry) const;
@@ -161,6 +168,7 @@ class Admission {
   std::deque<std::atomic<std::uint8_t>> forbidden_;
   std::set<std::string, std::less<>> excluded_names_;
   mutable std::mutex mutex_;
+  std::set<std::string, std::less<>> refused_for_specials_;
   /// Entries stay where they are; each is proved by the thread that is there first.
   std::map<Key, std::unique_ptr<Entry>> entries_;
 };

@@ -169,6 +169,13 @@ std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
                                       {"reason", refusal.reason}});
   }
   json["unproved_rules_applied"] = report.unproved_rules_applied;
+  json["edge_changes"] = ordered_json::array();
+  for (const search::SpecialChange& change : report.special_changes) {
+    json["edge_changes"].push_back(
+        {{"rule", change.rule},
+         {"edges", change.effects ? ordered_json(to_string(*change.effects)) : ordered_json()}});
+  }
+  json["left_out_for_specials"] = report.left_out_for_specials;
   add_equivalence(json, report);
   json["costs"] = run.costs;
   json["device"] = run.device;

@@ -143,9 +143,31 @@ void add_left_out(Lines& lines, const jobs::RunSummary& run) {
     by_type[core::to_string(refusal.type)].push_back(refusal.rule);
   for (const auto& [type, names] : by_type) {
     lines.line(fmt::format("note:   {} rules that match are left out for what they do at the edges "
-                           "of {}: {}; --allow-range-changes uses them",
-                           names.size(), type, fmt::join(names, ", ")));
+                           "of {}: {}; {}",
+                           names.size(), type, fmt::join(names, ", "),
+                           run.strict_ieee ? "without --strict-ieee most are used"
+                                           : "--allow-range-changes uses them"));
   }
+}
+
+/// What the result does with NaN and infinities that the original does not, and what was not done
+/// for their sake.
+void add_specials(Lines& lines, const search::OptimizeReport& report) {
+  if (!report.special_changes.empty()) {
+    std::vector<std::string> parts;
+    for (const search::SpecialChange& change : report.special_changes)
+      parts.push_back(fmt::format("{} ({})", change.rule,
+                                  change.effects ? to_string(*change.effects) : "not known"));
+    lines.line(fmt::format("edges:  on NaN, infinities, zeros of either sign or numbers that "
+                           "overflow these rules may give something else: {}; --strict-ieee "
+                           "leaves them out",
+                           fmt::join(parts, ", ")));
+  }
+  if (report.left_out_for_specials.empty()) return;
+  lines.line(fmt::format(
+      "note:   {} rules were left out where the model makes finite numbers of NaN "
+      "or infinities, which they would change: {}",
+      report.left_out_for_specials.size(), fmt::join(report.left_out_for_specials, ", ")));
 }
 
 void add_unproved(Lines& lines, const search::OptimizeReport& report) {
@@ -284,6 +306,7 @@ std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
   add_rules(lines, report);
   add_unproved(lines, report);
   add_equivalence(lines, report);
+  add_specials(lines, report);
   add_search(lines, report);
   lines.line(fmt::format("costs:  {}", run.costs));
   lines.line(fmt::format("device: {}", run.device));

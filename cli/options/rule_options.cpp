@@ -23,6 +23,10 @@ void add_rule_options(CommandLine& line, jobs::RuleRequest& request) {
   line.add_flag("--allow-range-changes", request.allow_range_changes,
                 "Use rules, too, whose result overflows, divides by zero or vanishes where what "
                 "it replaces does not, in the floating type at hand");
+  line.add_flag(
+      "--strict-ieee", request.strict_ieee,
+      "Use only rules that keep NaN, infinities, overflow and the sign of zero exactly as "
+      "they are");
 }
 
 }  // namespace soapstone::cli

@@ -82,6 +82,7 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   const verifier::AdmissionOptions admission{.allow_unproved = request.rules.allow_unproved,
                                              .allow_range_changes =
                                                  request.rules.allow_range_changes,
+                                             .strict_ieee = request.rules.strict_ieee,
                                              .memory = &kept};
   verifier::Admission baseline(baseline_rules, admission);
   baseline.stop_proofs_when([&context] { return context.stop.stop_requested(); });
@@ -103,6 +104,7 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
       refused_by_label(baseline, rules, request.search.strategy == search::Strategy::kEqsat);
   log_refused(run.left_out, request, context);
   run.device = job.timing().device().key();
+  run.strict_ieee = request.rules.strict_ieee;
   if (job.rounding) add_rounding(request, job, outcome, context);
   run.total_cpu_s = core::process_cpu_s();
   run.total_wall_s = std::chrono::duration<double>(SteadyClock::now() - started).count();

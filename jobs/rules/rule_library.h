@@ -24,6 +24,8 @@ struct RuleRequest {
   bool generated = false;       ///< The rules of generated.rules, too.
   bool allow_unproved = false;  ///< Otherwise one rule without a proof is an error.
   bool allow_range_changes = false;
+  /// Only rules that keep NaN, infinities, overflow and the sign of zero as they are.
+  bool strict_ieee = false;
   bool trust_proofs = false;  ///< The caller's files need no proof here if they claim to have one.
 };
 

@@ -301,6 +301,78 @@ TEST(Admission, WhatTakesTooLongToTryIsRefused) {
   EXPECT_THAT(refusal_of_made(of_size(kScale, 100), "f16", 100), testing::HasSubstr("too large"));
 }
 
+/// relu(relu(x)) = relu(x) with that one effect in its label.
+rules::RuleSet with_effect(rules::EdgeEffect effect, rules::EdgeReach reach) {
+  rules::Rule rule = rule_of("x: [n]", "t = relu(x)\n    y = relu(t)", "y = relu(x)");
+  rule.evidence.kind = rules::Evidence::Kind::kProved;
+  rule.edges.emplace().note({core::DataType::kFloat32, effect, reach});
+  rule.types = rules::FloatTypes::any();
+  return rules::RuleSet({rule});
+}
+
+bool is_admitted(const rules::RuleSet& set, const AdmissionOptions& options, SpecialsAt specials,
+                 const std::string& type = "f32") {
+  const core::Graph graph =
+      graph_of("graph g\n  x: " + type + "[3]\n  t = relu(x)\n  y = relu(t)\n  return y\n");
+  Admission admission(set, options);
+  bool admitted = false;
+  set.for_each_match(graph, [&](core::RuleId rule, const rules::Match& match) {
+    admitted = admission.admits(rule, match, specials);
+    const bool is_noted = !admission.refused_for_specials().empty();
+    EXPECT_EQ(is_noted, !admitted && !options.strict_ieee);
+    return false;
+  });
+  return admitted;
+}
+
+TEST(Admission, WhatChangesSpecialsIsRefusedWhereTheyMatter) {
+  using rules::EdgeEffect;
+  using rules::EdgeReach;
+  struct Case {
+    EdgeEffect effect;
+    bool with_inputs, with_results;  ///< Admitted where specials matter in these.
+  };
+  for (const auto& [effect, with_inputs, with_results] :
+       {Case{EdgeEffect::kNan, false, false}, Case{EdgeEffect::kDropsNan, false, false},
+        Case{EdgeEffect::kInfinity, false, false}, Case{EdgeEffect::kRecovers, true, false},
+        Case{EdgeEffect::kOverflow, true, false}, Case{EdgeEffect::kUnderflow, true, true},
+        Case{EdgeEffect::kZeroSign, true, true}}) {
+    const auto set = with_effect(effect, EdgeReach::kExtreme);
+    EXPECT_TRUE(is_admitted(set, {}, {}));
+    EXPECT_EQ(is_admitted(set, {}, {.inputs = true}), with_inputs);
+    EXPECT_EQ(is_admitted(set, {}, {.results = true}), with_results);
+    EXPECT_FALSE(is_admitted(set, {.strict_ieee = true}, {}));
+    EXPECT_TRUE(is_admitted(set, {.strict_ieee = true}, {}, "bf16")) << "the label is about f32";
+    EXPECT_TRUE(is_admitted(set, {}, {.inputs = true, .results = true}, "bf16"));
+  }
+}
+
+TEST(Admission, ARuleThatWasMadeIsTriedWhereSpecialsMatter) {
+  const auto admits = [](const std::string& target, const AdmissionOptions& options,
+                         SpecialsAt specials) {
+    Admission admission(rules::RuleSet({}), options);
+    admission.add_placed({made_of(rule_text("x: [3]", "t = relu(x)\n    y = relu(t)", target))});
+    const core::Graph graph =
+        graph_of("graph g\n  x: f32[3]\n  t = relu(x)\n  y = relu(t)\n  return y\n");
+    const std::vector<core::NodeId> nodes(graph.order().begin(), graph.order().end());
+    const auto match = rules::find_match_at(graph, admission.rules(), core::RuleId(0), nodes,
+                                            std::vector{graph.inputs()[0]});
+    EXPECT_TRUE(match.has_value());
+    return match && admission.admits(core::RuleId(0), *match, specials);
+  };
+  const std::string clean = "y = relu(x)";
+  // 0·x is NaN where x is not finite, so the sum spreads what is not finite to other elements.
+  const std::string spreads = "r = relu(x)\n    z: [] = {0}\n    o = mul(r, z)\n"
+                              "    s = reduce_sum(o; axes=[0], keep_dims=1)\n    y = add(r, s)";
+  for (const SpecialsAt specials : {SpecialsAt{true, false}, SpecialsAt{false, true}}) {
+    EXPECT_TRUE(admits(clean, {}, specials));
+    EXPECT_FALSE(admits(spreads, {}, specials));
+  }
+  EXPECT_TRUE(admits(spreads, {}, {}));
+  EXPECT_FALSE(admits(spreads, {.strict_ieee = true}, {}));
+  EXPECT_TRUE(admits(clean, {.strict_ieee = true}, {}));
+}
+
 TEST(Admission, AnswersManyThreadsAlike) {
   const auto set = rule_set_of(with_proof(kIdentityOrNot));
   Admission admission(set);
