@@ -362,7 +362,7 @@ TEST(Admission, ARuleThatWasMadeIsTriedWhereSpecialsMatter) {
   };
   const std::string clean = "y = relu(x)";
   // 0·x is NaN where x is not finite, so the sum spreads what is not finite to other elements.
-  const std::string spreads = "r = relu(x)\n    z: [] = {0}\n    o = mul(r, z)\n"
+  const std::string spreads = "r = relu(x)\n    z = full(; shape=[], value=0)\n    o = mul(r, z)\n"
                               "    s = reduce_sum(o; axes=[0], keep_dims=1)\n    y = add(r, s)";
   for (const SpecialsAt specials : {SpecialsAt{true, false}, SpecialsAt{false, true}}) {
     EXPECT_TRUE(admits(clean, {}, specials));
