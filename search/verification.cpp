@@ -12,8 +12,8 @@ namespace {
 Latitude latitude_of(const rules::Rule& rule) {
   using rules::EdgeEffect;
   using rules::FloatBehavior;
-  Latitude latitude{rule.floats == FloatBehavior::kChangesRange,
-                    rule.floats >= FloatBehavior::kExtendsRange};
+  const bool changes_range = rule.floats == FloatBehavior::kChangesRange;
+  Latitude latitude{changes_range, rule.floats >= FloatBehavior::kExtendsRange, changes_range};
   if (!rule.edges) {
     latitude.may_overflow = rule.floats != FloatBehavior::kExact;
     return latitude;
@@ -43,6 +43,7 @@ Latitude Optimizer::latitude() const {
     const Latitude one = latitude_of(rule);
     all.may_overflow = all.may_overflow || one.may_overflow;
     all.may_recover = all.may_recover || one.may_recover;
+    all.may_lose = all.may_lose || one.may_lose;
   };
   for (const SimplifyStep& step : report_.simplify.steps)
     if (step.rule) note(baseline_.rules()[*step.rule]);
@@ -104,6 +105,8 @@ core::Status Optimizer::ask_judge() {
   }
   progress_.stage(fmt::format("asking {}", judgment_->judge().runtime()));
   judgment_->allow(latitude());
+  judgment_->explain_overflow_by(
+      [this](const core::Graph& graph, int sample) { return check_->leaves_range(graph, sample); });
   report_.judge = judgment_->run(report_.graph, progress_, stop_);
   if (report_.judge->looked && !report_.judge->equivalence.equal)
     difference_ =

@@ -14,6 +14,7 @@ namespace {
 core::Result<search::JudgeReport> ask_judge(const CompareRequest& request,
                                             const search::EquivalenceOptions& equivalence,
                                             const core::Graph& a, const core::Graph& b,
+                                            search::EquivalenceCheck& check,
                                             const Context& context) {
   // Random weights are in no file.
   if (request.random_weights) return search::JudgeReport{{}, false, "random weights", {}, {}};
@@ -21,7 +22,10 @@ core::Result<search::JudgeReport> ask_judge(const CompareRequest& request,
   if (!runtime.worker) return search::JudgeReport{{}, false, runtime.why_not, {}, {}};
   const auto judge = FileJudge::of_files(*std::move(runtime.worker), request.a, request.b, a);
   context.progress.stage("asking " + judge->runtime());
-  return search::Judgment(*judge, a, equivalence).run(b, context.progress, context.stop);
+  search::Judgment judgment(*judge, a, equivalence);
+  judgment.explain_overflow_by(
+      [&](const core::Graph& graph, int sample) { return check.leaves_range(graph, sample); });
+  return judgment.run(b, context.progress, context.stop);
 }
 
 core::Status compare_numbers(const CompareRequest& request, const core::Graph& a,
@@ -31,10 +35,11 @@ core::Status compare_numbers(const CompareRequest& request, const core::Graph& a
   context.progress.stage("comparing");
   const auto pair = request.random_weights ? search::randomize_weights(a, b, equivalence.seed)
                                            : search::RandomizedPair{a, b};
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      outcome.numbers, search::check_equivalence(pair.original, pair.rewritten, backend,
-                                                 equivalence, context.progress, context.stop));
-  SOAPSTONE_ASSIGN_OR_RETURN(outcome.judge, ask_judge(request, equivalence, a, b, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto check,
+                             search::EquivalenceCheck::make(pair.original, backend, equivalence));
+  SOAPSTONE_ASSIGN_OR_RETURN(outcome.numbers,
+                             check.run(pair.rewritten, context.progress, context.stop));
+  SOAPSTONE_ASSIGN_OR_RETURN(outcome.judge, ask_judge(request, equivalence, a, b, check, context));
   return core::Done{};
 }
 
@@ -55,6 +60,7 @@ core::Result<CompareOutcome> compare_unguarded(const CompareRequest& request,
   }
   SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(request.device));
   search::EquivalenceOptions equivalence = request.equivalence;
+  equivalence.latitude.may_lose = request.allow_range_changes;
   for (const std::string& path : request.inputs) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto sample, read_inputs(path, a.graph));
     equivalence.inputs.push_back(std::move(sample));

@@ -150,7 +150,8 @@ class BatchCheck {
       const search::Floor floor{core::is_floating(type) ? kOfOthers : 0, 0,
                                 core::is_floating(type) ? std::numeric_limits<double>::max() : 0};
       search::OutputError error;
-      if (!search::compare(expected[k].to_doubles(), own.to_doubles(), floor, nullptr, {}, error))
+      if (!search::compare(expected[k].to_doubles(), own.to_doubles(), floor, nullptr, {}, nullptr,
+                           error))
         return mixes(one_, one_.outputs()[k], "is another for an item among others than alone");
     }
     return core::Done{};

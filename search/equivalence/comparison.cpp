@@ -58,7 +58,7 @@ Rounding of_moved(const EquivalenceOptions& options, int sample, const Floor& fl
 }
 
 bool Comparison::add(int sample, Expected& expected, const std::vector<std::vector<double>>& actual,
-                     const AskRounding& ask, std::string_view how) {
+                     const AskRounding& ask, const AskRange& ask_range, std::string_view how) {
   if (actual.size() != expected.values.size()) {
     fail(sample,
          fmt::format("there are {} results instead of {}", actual.size(), expected.values.size()));
@@ -67,12 +67,12 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
   const Latitude latitude = latitude_on(sample);
   const bool by_types = !options_.rtol && !options_.atol;
   std::vector<OutputError> errors(actual.size());
-  const auto compare_one = [&](std::size_t k, bool last) {
+  const auto compare_one = [&](std::size_t k, const RangeEvidence* range, bool last) {
     OutputError error;
     const Rounding* const rounding =
         by_types && k < expected.rounding.size() ? &expected.rounding[k] : nullptr;
     const bool equal =
-        compare(expected.values[k], actual[k], floors_[k], rounding, latitude, error);
+        compare(expected.values[k], actual[k], floors_[k], rounding, latitude, range, error);
     if (!equal && !last) return false;
     if (!equal) differ(sample, k, error_text(error) + std::string(how));
     error.equal = equal;
@@ -81,11 +81,16 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
   };
   int turn = expected.rounding.empty() ? 0 : 1;
   const auto agrees = [&](std::size_t k) {
-    if (compare_one(k, !by_types)) return true;
-    if (!by_types) return false;
-    while (ask(expected, turn++))
-      if (compare_one(k, false)) return true;
-    return compare_one(k, true);
+    if (compare_one(k, nullptr, false)) return true;
+    if (by_types && turn == 0 && ask(expected, turn++) && compare_one(k, nullptr, false))
+      return true;
+    std::optional<RangeEvidence> range;
+    if (latitude.may_overflow) range = ask_range(k);
+    const RangeEvidence* const known = range ? &*range : nullptr;
+    if (known != nullptr && compare_one(k, known, false)) return true;
+    while (by_types && ask(expected, turn++))
+      if (compare_one(k, known, false)) return true;
+    return compare_one(k, known, true);
   };
   bool equal = true;
   for (std::size_t k = 0; k < actual.size(); ++k) equal = agrees(k) && equal;
@@ -98,8 +103,9 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
 }
 
 Latitude Comparison::latitude_on(int sample) const {
-  return {options_.may_overflow && kind_of(options_, sample) == SampleKind::kHuge,
-          options_.may_recover};
+  const bool is_huge = kind_of(options_, sample) == SampleKind::kHuge;
+  return {options_.latitude.may_overflow && is_huge, options_.latitude.may_recover,
+          options_.latitude.may_lose && is_huge};
 }
 
 /// The original's own error shows how it amplifies rounding by one part in 2^23, which is what
@@ -109,7 +115,8 @@ bool Comparison::same_exactly(int sample, std::size_t output, const Expected& ex
                               OutputError& error) const {
   const Floor& own = floors_[output];
   const std::vector<double>& values = expected.values[output];
-  if (own.is_integer()) return compare(exact, actual, own, nullptr, {}, error) || values != exact;
+  if (own.is_integer())
+    return compare(exact, actual, own, nullptr, {}, nullptr, error) || values != exact;
   // Where the original is a quotient of numbers too small for its type, doubles have no digits.
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i])) actual[i] = exact[i];
@@ -119,7 +126,7 @@ bool Comparison::same_exactly(int sample, std::size_t output, const Expected& ex
   // What cancels to zeros everywhere leaves as much as its constants have digits.
   const Floor floor{kExactTolerance, kExactNoise, std::numeric_limits<double>::max(),
                     std::min(own.spacing, 0x1p-23)};
-  return compare(exact, actual, floor, &amplified, latitude_on(sample), error);
+  return compare(exact, actual, floor, &amplified, latitude_on(sample), nullptr, error);
 }
 
 bool Comparison::add_exact(int sample, Expected& expected,

@@ -21,6 +21,9 @@ struct Expected {
 /// empty. False: nothing more is to be learned.
 using AskRounding = std::function<bool(Expected&, int turn)>;
 
+/// Finds out what the range of types does to an output, by its number.
+using AskRange = std::function<RangeEvidence(std::size_t output)>;
+
 /// Rounding shows in few places where an original is sensitive, as at two scores of attention that
 /// are nearly the same, and one run with numbers moved may miss them.
 inline constexpr int kMostMoves = 8;
@@ -38,7 +41,7 @@ class Comparison {
   /// Whether the results are within tolerance. `how` says for a reader how they were computed: " in
   /// double precision".
   bool add(int sample, Expected& expected, const std::vector<std::vector<double>>& actual,
-           const AskRounding& ask, std::string_view how = {});
+           const AskRounding& ask, const AskRange& ask_range, std::string_view how = {});
   /// In double precision: both sides, by output.
   bool add_exact(int sample, Expected& expected, const std::vector<std::vector<double>>& exact,
                  const std::vector<std::vector<double>>& actual, const AskRounding& ask);

@@ -2,6 +2,7 @@
 #include "search/equivalence/equivalence.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "search/equivalence/comparison.h"
 #include "search/equivalence/cut.h"
 #include "search/equivalence/double_precision.h"
+#include "search/equivalence/overflow.h"
 
 namespace soapstone::search {
 namespace {
@@ -153,6 +155,19 @@ std::size_t EquivalenceReport::overflowed() const {
   return sum;
 }
 
+/// A graph that the original is compared with.
+struct ComparedGraph {
+  CutGraph cut;
+  runtime::Executable executable;
+  std::vector<Floor> floors;
+  std::optional<DoublePrecision> twin;   ///< For what double precision shows unasked.
+  std::optional<DoublePrecision> asked;  ///< For the one difference that it explains.
+  /// Of the last sample that was asked for.
+  int sample = -1;
+  std::optional<std::vector<std::vector<double>>> exact;
+  std::vector<bool> leaving;
+};
+
 struct EquivalenceCheck::State {
   State(const Graph& graph, runtime::Backend& device, EquivalenceOptions wanted)
       : original(graph), backend(device), options(std::move(wanted)) {}
@@ -166,6 +181,7 @@ struct EquivalenceCheck::State {
   std::optional<DoublePrecision> precise, noisy;
   std::map<int, std::vector<Literal>> results;  ///< Results of the original, by sample.
   std::map<int, std::vector<std::vector<double>>> exact;
+  std::map<int, std::optional<std::vector<bool>>> leaving;  ///< leaves_range(), by sample.
   std::map<int, std::vector<Literal>> replaced;  ///< Inputs that the original rejects, by others.
   std::set<int> skipped;                         ///< Samples of which it rejects all.
 
@@ -179,8 +195,10 @@ struct EquivalenceCheck::State {
   const std::vector<std::vector<double>>* exact_results(int sample);
   bool ask_rounding(int sample, Expected& expected, int turn);
   std::optional<std::vector<std::vector<double>>> moved(int sample, int turn);
-  core::Result<bool> compare_on(int sample, runtime::Executable& other,
-                                DoublePrecision* other_exact, Comparison& comparison);
+  core::Result<ComparedGraph> make_other(const Graph& other, int sample_count) const;
+  std::vector<bool> leaves_range_on(int sample, const ComparedGraph& other);
+  RangeEvidence range_of(int sample, std::size_t output, ComparedGraph& other);
+  core::Result<bool> compare_on(int sample, ComparedGraph& other, Comparison& comparison);
   core::Result<CutGraph> cut_alike(const Graph& other) const;
   void compare_texts(const Graph& other, Comparison& comparison) const;
   std::optional<DoublePrecision> exact_twin(const Graph& other, int sample_count) const;
@@ -295,25 +313,71 @@ std::optional<DoublePrecision> EquivalenceCheck::State::exact_twin(const Graph& 
   return twin;
 }
 
-core::Result<bool> EquivalenceCheck::State::compare_on(int sample, runtime::Executable& other,
-                                                       DoublePrecision* other_exact,
+core::Result<ComparedGraph> EquivalenceCheck::State::make_other(const Graph& other,
+                                                                int sample_count) const {
+  SOAPSTONE_ASSIGN_OR_RETURN(CutGraph cut_other, cut_alike(other));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto made,
+                             lean_executable(cut_other.graph, backend, runtime::Fusion::kFull));
+  auto twin = exact_twin(cut_other.graph, sample_count);
+  auto of_other = floors_of(cut_other.graph);
+  return ComparedGraph{
+      std::move(cut_other), std::move(made), std::move(of_other), std::move(twin), {}, -1, {}, {}};
+}
+
+/// What lies before a cut is on the way to each result behind it, so all count there.
+std::vector<bool> EquivalenceCheck::State::leaves_range_on(int sample, const ComparedGraph& other) {
+  const auto drawn = inputs(sample);
+  if (!leaving.contains(sample)) leaving[sample] = search::leaves_range(cut.graph, backend, drawn);
+  const auto& ours = leaving[sample];
+  const auto theirs = search::leaves_range(other.cut.graph, backend, drawn);
+  std::vector<bool> either(floors.size(), true);
+  if (!ours || !theirs) return either;
+  for (std::size_t k = 0; k < either.size(); ++k) either[k] = (*ours)[k] || (*theirs)[k];
+  if (cut.cut_nodes > 0)
+    either.assign(either.size(), std::ranges::find(either, true) != either.end());
+  return either;
+}
+
+/// Double precision knows no narrower type on the way: where the other graph has one and the
+/// original has not, what overflows in it is lost. Doubles themselves have no wider type.
+RangeEvidence EquivalenceCheck::State::range_of(int sample, std::size_t output,
+                                                ComparedGraph& other) {
+  if (other.floors[output].largest < floors[output].largest) return {{HUGE_VAL}, {0}, false};
+  if (other.sample != sample) {
+    other.sample = sample;
+    other.leaving = leaves_range_on(sample, other);
+    if (!other.asked) other.asked.emplace(other.cut.graph, kMostWork);
+    other.exact = other.asked->run(inputs(sample));
+  }
+  const auto* const ours = exact_results(sample);
+  const bool is_known = ours != nullptr && other.exact && floors[output].spacing != 0x1p-52;
+  RangeEvidence range{{}, {}, other.leaving[output]};
+  if (is_known) {
+    range.original = (*ours)[output];
+    range.other = (*other.exact)[output];
+  }
+  return range;
+}
+
+core::Result<bool> EquivalenceCheck::State::compare_on(int sample, ComparedGraph& other,
                                                        Comparison& comparison) {
   if (is_rejected(sample)) return true;
   SOAPSTONE_ASSIGN_OR_RETURN(Expected wanted, expected(sample));
-  const auto actual = other.run(inputs(sample));
+  const auto actual = other.executable.run(inputs(sample));
   if (!actual && actual.error().code == core::ErrorCode::kInvalidInput) {
     comparison.fail(sample, "rejects an input that the original takes: " + actual.error().message);
     return false;
   }
   if (!actual) return actual.error();
   const auto ask = [&](Expected& asked, int turn) { return ask_rounding(sample, asked, turn); };
-  bool equal = comparison.add(sample, wanted, to_doubles(*actual), ask);
-  if (other_exact == nullptr) return equal;
+  const auto ask_range = [&](std::size_t output) { return range_of(sample, output, other); };
+  bool equal = comparison.add(sample, wanted, to_doubles(*actual), ask, ask_range);
+  if (!other.twin) return equal;
   // Doubles do not wrap as integers do.
   if (kind_of(options, sample) == SampleKind::kHuge && has_plain_integers(cut.graph)) return equal;
   const auto* const ours = exact_results(sample);
   if (ours == nullptr) return equal;
-  if (const auto theirs = other_exact->run(inputs(sample)))
+  if (const auto theirs = other.twin->run(inputs(sample)))
     equal = comparison.add_exact(sample, wanted, *ours, *theirs, ask) && equal;
   return equal;
 }
@@ -336,27 +400,20 @@ EquivalenceCheck::~EquivalenceCheck() = default;
 EquivalenceCheck::EquivalenceCheck(EquivalenceCheck&&) noexcept = default;
 EquivalenceCheck& EquivalenceCheck::operator=(EquivalenceCheck&&) noexcept = default;
 
-void EquivalenceCheck::allow(Latitude latitude) {
-  state_->options.may_overflow = latitude.may_overflow;
-  state_->options.may_recover = latitude.may_recover;
-}
+void EquivalenceCheck::allow(Latitude latitude) { state_->options.latitude = latitude; }
 
 core::Result<EquivalenceReport> EquivalenceCheck::run(const Graph& other,
                                                       core::ProgressSink& progress,
                                                       const core::StopToken& stop) {
   State& state = *state_;
-  SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut, state.cut_alike(other));
-  SOAPSTONE_ASSIGN_OR_RETURN(auto executable,
-                             lean_executable(cut.graph, state.backend, runtime::Fusion::kFull));
-  auto twin = state.exact_twin(cut.graph, state.samples());
+  SOAPSTONE_ASSIGN_OR_RETURN(ComparedGraph side, state.make_other(other, state.samples()));
   Comparison comparison(state.options, state.floors, state.cut.output_names);
-  state.compare_texts(cut.graph, comparison);
+  state.compare_texts(side.cut.graph, comparison);
   const int total = state.samples();
   int done = 0;
   for (; done < total && (done == 0 || !stop.stop_requested()); ++done) {
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        [[maybe_unused]] const bool equal,
-        state.compare_on(done, executable, twin ? &*twin : nullptr, comparison));
+    SOAPSTONE_ASSIGN_OR_RETURN([[maybe_unused]] const bool equal,
+                               state.compare_on(done, side, comparison));
     progress.update(static_cast<std::uint64_t>(done) + 1, static_cast<std::uint64_t>(total), "");
   }
   EquivalenceReport report = comparison.take(done - static_cast<int>(state.skipped.size()));
@@ -367,14 +424,21 @@ core::Result<EquivalenceReport> EquivalenceCheck::run(const Graph& other,
 
 core::Result<bool> EquivalenceCheck::differs_on(const Graph& other, int sample) {
   State& state = *state_;
-  SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut, state.cut_alike(other));
-  SOAPSTONE_ASSIGN_OR_RETURN(auto executable,
-                             lean_executable(cut.graph, state.backend, runtime::Fusion::kFull));
-  auto twin = state.exact_twin(cut.graph, state.samples());
+  SOAPSTONE_ASSIGN_OR_RETURN(ComparedGraph side, state.make_other(other, state.samples()));
   Comparison comparison(state.options, state.floors, state.cut.output_names);
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      const bool equal, state.compare_on(sample, executable, twin ? &*twin : nullptr, comparison));
+  SOAPSTONE_ASSIGN_OR_RETURN(const bool equal, state.compare_on(sample, side, comparison));
   return !equal;
+}
+
+std::vector<bool> EquivalenceCheck::leaves_range(const Graph& other, int sample) {
+  State& state = *state_;
+  const std::vector<bool> all(state.original.outputs().size(), true);
+  if (state.is_rejected(sample)) return all;
+  auto side = state.make_other(other, state.samples());
+  if (!side) return all;
+  std::vector<bool> leaving = state.leaves_range_on(sample, *side);
+  // With opaque nodes, numbers of outputs are others here.
+  return leaving.size() == all.size() ? leaving : all;
 }
 
 core::Result<EquivalenceReport> check_equivalence(const Graph& a, const Graph& b,

@@ -30,11 +30,9 @@ struct EquivalenceOptions {
   /// The constants of both graphs are the same, not folded and rounded in one of them: then double
   /// precision must show the same results far more closely than the graphs' own types do.
   bool same_constants = false;
-  /// On inputs up to the ends of their types the second graph may overflow where the first does
-  /// not, since a rule says so of itself. It is counted.
-  bool may_overflow = true;
-  /// It may have numbers where the first has none, since a rule says so of itself.
-  bool may_recover = false;
+  /// What rules say of themselves: on inputs up to the ends of their types the second graph may
+  /// overflow where the first does not. It is counted.
+  Latitude latitude{.may_overflow = true};
 };
 
 /// The first difference between two models.
@@ -93,6 +91,8 @@ class EquivalenceCheck {
                                       const core::StopToken& stop);
   /// On that sample alone.
   core::Result<bool> differs_on(const core::Graph& other, int sample);
+  /// By output: whether in either graph numbers on the way to it leave the range of their types.
+  std::vector<bool> leaves_range(const core::Graph& other, int sample);
   /// Sets the latitude of the graphs that are compared from now on.
   void allow(Latitude latitude);
 

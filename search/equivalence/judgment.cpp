@@ -123,6 +123,13 @@ bool Judgment::ask_rounding(int sample, Expected& expected, int turn) {
   return true;
 }
 
+/// The runtime does not show what is between nodes.
+RangeEvidence Judgment::range_of(int sample, std::size_t output) const {
+  if (!ask_overflow_) return {};
+  const std::vector<bool> leaves = ask_overflow_(*rewritten_, sample);
+  return {{}, {}, output < leaves.size() && leaves[output]};
+}
+
 /// Whether the original's results are what this program takes them for. Else what it made of the
 /// model, or what the model says of itself, is wrong.
 bool Judgment::is_as_read(int sample, const Results& original, Comparison& comparison) const {
@@ -160,7 +167,7 @@ bool Judgment::compare(int sample, const Results& actual, Expected& expected, bo
   return comparison.add(
       sample, expected, actual.values,
       [&](Expected& asked, int turn) { return ask_rounding(sample, asked, turn); },
-      words_for(as_deployed));
+      [&](std::size_t output) { return range_of(sample, output); }, words_for(as_deployed));
 }
 
 void Judgment::refuse(int sample, const core::Error& error, bool as_deployed,
@@ -234,6 +241,7 @@ Comparison Judgment::comparison() const {
 JudgeReport Judgment::run(const Graph& rewritten, core::ProgressSink& progress,
                           const core::StopToken& stop) {
   note_.clear();
+  rewritten_ = &rewritten;
   JudgeReport report{judge_.runtime(), false, refusal(), {}, {}};
   if (!report.reason.empty()) return report;
   if (const core::Status written = judge_.rewrite(rewritten); !written) {
@@ -259,6 +267,7 @@ JudgeReport Judgment::run(const Graph& rewritten, core::ProgressSink& progress,
 
 core::Result<bool> Judgment::differs_on(const Graph& rewritten, int sample) {
   SOAPSTONE_RETURN_IF_ERROR(judge_.rewrite(rewritten));
+  rewritten_ = &rewritten;
   Comparison one = comparison();
   SOAPSTONE_RETURN_IF_ERROR(compare_on(sample, one));
   return !one.take(1).equal;

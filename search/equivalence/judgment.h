@@ -1,6 +1,7 @@
 // The independent half of the equivalence check: the judge runs both files.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,10 +42,12 @@ class Judgment {
                   const core::StopToken& stop);
   /// On that sample alone. Errors: the judge does not work any more.
   core::Result<bool> differs_on(const core::Graph& rewritten, int sample);
-  void allow(Latitude latitude) {
-    options_.may_overflow = latitude.may_overflow;
-    options_.may_recover = latitude.may_recover;
-  }
+  void allow(Latitude latitude) { options_.latitude = latitude; }
+  /// Whoever can look between the nodes tells by output whether numbers leave the range of their
+  /// types there, in the original or in the rewritten graph. Without that a finite result is never
+  /// excused.
+  using AskOverflow = std::function<std::vector<bool>(const core::Graph& rewritten, int sample)>;
+  void explain_overflow_by(AskOverflow ask) { ask_overflow_ = std::move(ask); }
 
  private:
   struct Results {
@@ -67,6 +70,7 @@ class Judgment {
   void move(int sample, Noise& noise);
   const Noise& noise_on(int sample, int moves);
   bool ask_rounding(int sample, Expected& expected, int turn);
+  RangeEvidence range_of(int sample, std::size_t output) const;
   bool is_as_read(int sample, const Results& original, Comparison& comparison) const;
   bool has_interface_of(const Results& original, int sample, const Results& actual,
                         bool as_deployed, Comparison& comparison) const;
@@ -82,6 +86,8 @@ class Judgment {
   const core::Graph& original_;
   EquivalenceOptions options_;
   std::vector<Floor> floors_;
+  AskOverflow ask_overflow_;
+  const core::Graph* rewritten_ = nullptr;        ///< The one that is being judged.
   std::map<int, core::Result<Results>> results_;  ///< Results of the original, by sample.
   std::map<int, Noise> noise_;                    ///< Likewise.
   std::string note_;                              ///< JudgeReport::note

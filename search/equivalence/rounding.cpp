@@ -23,8 +23,6 @@ constexpr double kOfExact = 4;
 constexpr double kOfMoved = 8;
 constexpr double kOfNoisy = 1;
 
-bool same_special(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
 double largest_of(DataType type) {
   switch (type) {
   case DataType::kFloat64:
@@ -101,29 +99,6 @@ double units(const Path& path) {
   return 4 + 2 * std::sqrt(path.terms);
 }
 
-/// Integers that depend on reals may flip where the original's do, and about as often.
-bool compare_integers(const std::vector<double>& expected, const std::vector<double>& actual,
-                      const Rounding* rounding) {
-  if (rounding == nullptr || rounding->exact.empty()) return expected == actual;
-  std::size_t own = 0, others = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    own += expected[i] != rounding->exact[i] ? 1 : 0;
-    others += actual[i] != rounding->exact[i] ? 1 : 0;
-  }
-  return static_cast<double>(others) <= rounding->factor * static_cast<double>(own);
-}
-
-/// Whether two elements agree if at least one of them is no finite number.
-bool special_agrees(double expected, double actual, const Floor& floor, const double* exact,
-                    double allowed) {
-  if (same_special(expected, actual)) return true;
-  const bool exact_is_finite = exact != nullptr && std::isfinite(*exact);
-  // At the very edge of the type rounding alone decides.
-  if (exact_is_finite && std::abs(*exact) >= 0.999 * floor.largest) return !std::isnan(actual);
-  if (std::isfinite(expected) || !exact_is_finite) return false;
-  return !std::isfinite(actual) || std::abs(actual - *exact) <= allowed;
-}
-
 }  // namespace
 
 double spacing(DataType type) {
@@ -189,16 +164,12 @@ double size_of(const std::vector<double>& values) {
   return most * std::sqrt(sum / static_cast<double>(finite));
 }
 
-namespace {
-
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
   double most = 0;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
     if (std::isfinite(a[i]) && std::isfinite(b[i])) most = std::max(most, std::abs(a[i] - b[i]));
   return most;
 }
-
-}  // namespace
 
 Rounding rounding_of(const std::vector<double>& values, std::vector<double> exact) {
   const double own = largest_difference(values, exact);
@@ -220,57 +191,6 @@ void Rounding::widen(const Rounding& other) {
 
 const Rounding& larger(const Rounding& a, const Rounding& b) {
   return a.allowed() < b.allowed() ? b : a;
-}
-
-bool compare(const std::vector<double>& expected, const std::vector<double>& actual,
-             const Floor& floor, const Rounding* rounding, Latitude latitude, OutputError& error) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (expected.size() != actual.size() || (floor.is_integer() && floor.relative == 0 &&
-                                           !compare_integers(expected, actual, rounding))) {
-    double difference = kInfinity;
-    if (expected.size() == actual.size()) difference = largest_difference(expected, actual);
-    error.max_abs_error = std::max(error.max_abs_error, difference);
-    error.max_rel_error = std::max(error.max_rel_error, 1.0);
-    return error.equal = false;
-  }
-  if (floor.is_integer() && floor.relative == 0) return true;
-  const bool has_exact = rounding != nullptr && rounding->exact.size() == expected.size();
-  const double scale = size_of(expected);
-  double own = rounding != nullptr ? rounding->allowed() : 0;
-  // Zeros everywhere have no size: numbers of the size of one that cancel may leave this much.
-  if (scale == 0 && floor.spacing > 0) own = std::max({own, 8 * floor.spacing, floor.relative});
-  bool equal = true;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double* const exact = has_exact ? &rounding->exact[i] : nullptr;
-    const double allowed =
-        floor.absolute + own +
-        floor.relative * std::max(std::isfinite(expected[i]) ? std::abs(expected[i]) : 0.0, scale);
-    if (!std::isfinite(expected[i]) || !std::isfinite(actual[i])) {
-      if (special_agrees(expected[i], actual[i], floor, exact, allowed)) continue;
-      if (latitude.may_recover && !std::isfinite(expected[i])) continue;
-      if (latitude.may_overflow) {
-        ++error.overflowed;
-        continue;
-      }
-      equal = false;
-      error.max_abs_error = error.max_rel_error = kInfinity;
-      continue;
-    }
-    const double difference = std::abs(expected[i] - actual[i]);
-    const double from =
-        exact != nullptr && std::isfinite(*exact) ? std::abs(actual[i] - *exact) : difference;
-    const bool within = std::min(from, difference) <= allowed;
-    if (!within && latitude.may_overflow) {
-      ++error.overflowed;
-      continue;
-    }
-    const double size = std::max(std::abs(expected[i]), scale);
-    error.max_abs_error = std::max(error.max_abs_error, difference);
-    if (size > 0) error.max_rel_error = std::max(error.max_rel_error, difference / size);
-    equal = equal && within;
-  }
-  error.equal = error.equal && equal;
-  return equal;
 }
 
 }  // namespace soapstone::search

@@ -61,20 +61,33 @@ struct OutputError {
   std::size_t overflowed = 0;
 };
 
-/// Differences that the labels of the applied rules allow.
+/// Differences that the labels of the applied rules allow on inputs up to the ends of their types.
 struct Latitude {
-  bool may_overflow = false;  ///< The result may have no value where the original has one.
-  bool may_recover = false;   ///< It may have one where the original has none.
+  bool may_overflow = false;  ///< The result may leave the range of its type in another way.
+  bool may_recover = false;   ///< It may have a value where the original has none.
+  bool may_lose = false;      ///< It may have no value where the original has one, in any type.
+};
+
+/// Shows whether the range of the types, and nothing else, makes results differ.
+struct RangeEvidence {
+  /// Both sides in double precision; empty: not known, as for results that are doubles themselves.
+  std::vector<double> original, other;
+  /// On the way to the result numbers left the range of their type, on either side.
+  bool on_the_way = false;
 };
 
 /// Adds one sample to `error`. NaN and infinity must agree, but where the original overflowed in
 /// its own type and not in double precision; there `actual` may also overflow, or be near the exact
-/// result. If it may overflow, differences are counted, since all that follows an overflow is off.
+/// result. If it may overflow, `range` decides: an element is let through, and counted, if both
+/// sides agree there in double precision, and either is not finite or follows from what was not.
 /// Returns whether the sample is within the tolerance.
 bool compare(const std::vector<double>& expected, const std::vector<double>& actual,
-             const Floor& floor, const Rounding* rounding, Latitude latitude, OutputError& error);
+             const Floor& floor, const Rounding* rounding, Latitude latitude,
+             const RangeEvidence* range, OutputError& error);
 
 /// Root mean square of what is finite.
 double size_of(const std::vector<double>& values);
+/// Of the elements that are finite on both sides.
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace soapstone::search

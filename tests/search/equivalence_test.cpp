@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -250,7 +251,7 @@ TEST(Equivalence, NewInfinitiesAreDifferencesAndLostOnesAreNot) {
   return q
 )");
   EquivalenceOptions strict;
-  strict.may_overflow = false;
+  strict.latitude.may_overflow = false;
   strict.samples = 2;
   std::vector<std::uint16_t> bits(64, core::f16_from_float(300));
   const auto x =
@@ -260,6 +261,75 @@ TEST(Equivalence, NewInfinitiesAreDifferencesAndLostOnesAreNot) {
   const auto back = check(plain, halved, strict);
   EXPECT_FALSE(back->equal) << "300 is finite in the original";
   EXPECT_EQ(back->difference->sample, 0);
+}
+
+/// x, or `factor` times x where it is larger than `threshold`.
+core::Graph scaled_above(const char* threshold, const char* factor) {
+  return graph_of(std::string("graph g\n  x: f32[512]\n  t = full(; shape=[], value=") + threshold +
+                  ")\n  f = full(; shape=[], value=" + factor +
+                  ")\n  m = less(t, x)\n  s = mul(x, f)\n  y = where(m, s, x)\n  return y\n");
+}
+
+TEST(Equivalence, WhatIsFiniteOnBothSidesIsNoOverflow) {
+  const core::Graph x = scaled_above("1.0", "1.0");
+  for (const char* threshold : {"1e6", "1e12", "1e18"})
+    for (const char* factor : {"1.5", "1.01"})
+      EXPECT_FALSE(check(x, scaled_above(threshold, factor))->equal) << threshold << " " << factor;
+  EXPECT_TRUE(check(x, scaled_above("1e6", "1.0"))->equal);
+}
+
+TEST(Equivalence, DoublePrecisionSaysWhetherItIsOverflow) {
+  const auto softmax = [](const char* less) {
+    return graph_of(std::string("graph g\n  x: f32[16, 8]\n") + less +
+                    "  e = exp(d)\n  s = reduce_sum(e; axes=[1])\n  y = div(e, s)\n  return y\n");
+  };
+  const char* const by_largest = "  m = reduce_max(x; axes=[1])\n  d = sub(x, m)\n";
+  const char* const by_nothing = "  z = full(; shape=[], value=0.0)\n  d = sub(x, z)\n";
+  const auto named = graph_of("graph g\n  x: f32[16, 8]\n  y = softmax(x; axis=1)\n  return y\n");
+  EXPECT_TRUE(check(named, softmax(by_largest))->equal);
+  EXPECT_FALSE(check(named, softmax(by_nothing))->equal);
+}
+
+TEST(Compare, TheRangeExcusesWhatDoublesExplain) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Floor floor{0x1p-20, 0, 3e38, 0x1p-23};
+  const auto within = [&](double expected, double actual, Latitude latitude,
+                          const RangeEvidence& range) {
+    OutputError error;
+    return compare({expected, 1}, {actual, 1}, floor, nullptr, latitude, &range, error);
+  };
+  const Latitude overflow{.may_overflow = true}, loss{.may_lose = true};
+  EXPECT_TRUE(within(2, inf, overflow, {{2, 1}, {2, 1}, false}));
+  EXPECT_FALSE(within(2, inf, {}, {{2, 1}, {2, 1}, false})) << "no rule says so";
+  EXPECT_FALSE(within(2, inf, overflow, {{2, 1}, {3, 1}, false})) << "another function";
+  EXPECT_FALSE(within(2, inf, overflow, {{2, 1}, {inf, 1}, true})) << "infinite in doubles, too";
+  EXPECT_TRUE(within(2, inf, loss, {{2, 1}, {inf, 1}, true}));
+  EXPECT_FALSE(within(2, 3, overflow, {{2, 1}, {2, 1}, false})) << "nothing left the range";
+  EXPECT_TRUE(within(2, 3, overflow, {{2, 1}, {2, 1}, true}));
+  EXPECT_FALSE(within(2, 3, overflow, {{2, 1}, {3, 1}, true})) << "another function";
+  EXPECT_TRUE(within(inf, -inf, overflow, {{inf, 1}, {-inf, 1}, true})) << "beyond all types";
+}
+
+/// (x·s)·z, where s is so small that only x·z leaves the range; `behind` comes last.
+core::Graph product_of(bool late, const std::string& behind) {
+  const std::string first = late ? "  p = mul(x, z)\n  q = mul(p, s)\n  r = mul(q, s)\n"
+                                 : "  p = mul(x, s)\n  q = mul(p, s)\n  r = mul(q, z)\n";
+  return graph_of("graph g\n  x: f32[512]\n  z: f32[512]\n  s = full(; shape=[], value=1e-19)\n" +
+                  first + behind + "  return y\n");
+}
+
+TEST(Equivalence, OverflowIsLetThroughAndCounted) {
+  for (const char* behind : {"  y = neg(r)\n", "  y = tanh(r)\n"}) {
+    const core::Graph early = product_of(false, behind), late = product_of(true, behind);
+    const auto report = check(early, late);
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_TRUE(report->equal) << behind << (report->difference ? report->difference->what : "");
+    EXPECT_GT(report->overflowed(), 0U) << behind;
+    EquivalenceOptions strict;
+    strict.latitude.may_overflow = false;
+    EXPECT_FALSE(check(early, late, strict)->equal) << behind;
+    EXPECT_TRUE(check(early, early, strict)->equal) << behind;
+  }
 }
 
 TEST(Equivalence, ToleranceOfTheUsersOwn) {
