@@ -8,6 +8,7 @@
 
 #include "ops/composites/composite.h"
 #include "runtime/execution/executor.h"
+#include "search/equivalence/comparison.h"
 #include "search/equivalence/cut.h"
 #include "search/equivalence/sample_inputs.h"
 
@@ -22,7 +23,8 @@ struct Errors {
 };
 
 void add_difference(const core::Literal& exact, const core::Literal& rounded, Errors& errors) {
-  const std::vector<double> wanted = exact.to_doubles(), found = rounded.to_doubles();
+  const std::vector<double> wanted = search::values_of(exact);
+  const std::vector<double> found = search::values_of(rounded);
   const bool is_real = core::is_floating(exact.data_type());
   double squares = 0;
   for (const double value : wanted) squares += std::isfinite(value) ? value * value : 0;

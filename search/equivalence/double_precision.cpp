@@ -15,6 +15,7 @@
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "runtime/execution/executor.h"
+#include "search/equivalence/comparison.h"
 #include "search/equivalence/rounding.h"
 
 namespace soapstone::search {
@@ -207,9 +208,7 @@ DoublePrecision::run(const std::vector<Literal>& inputs, std::uint64_t seed) {
   }
   auto results = state_->executable->run(wide);
   if (!results) return std::nullopt;
-  std::vector<std::vector<double>> values;
-  for (const Literal& result : *results) values.push_back(result.to_doubles());
-  return values;
+  return to_doubles(*results);
 }
 
 }  // namespace soapstone::search

@@ -24,6 +24,9 @@ class ModelHeader {
   OriginalNodes originals;
 };
 
+/// The doc string of the attribute of an opaque Constant that was a weight in the file.
+inline constexpr const char* kWeightMark = "soapstone.weight";
+
 /// The opset of the default domain; 0 if the model does not say.
 int default_opset(const onnx::ModelProto& model);
 

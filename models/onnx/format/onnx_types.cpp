@@ -57,6 +57,51 @@ onnx::TensorProto_DataType data_type_to_onnx(DataType type) {
   return Element::UNDEFINED;
 }
 
+std::uint64_t element_bits(int type) {
+  switch (type) {
+  case Element::COMPLEX128:
+    return 128;
+  case Element::DOUBLE:
+  case Element::INT64:
+  case Element::UINT64:
+  case Element::COMPLEX64:
+    return 64;
+  case Element::FLOAT:
+  case Element::INT32:
+  case Element::UINT32:
+    return 32;
+  case Element::FLOAT16:
+  case Element::BFLOAT16:
+  case Element::INT16:
+  case Element::UINT16:
+    return 16;
+  case Element::INT8:
+  case Element::UINT8:
+  case Element::BOOL:
+  case Element::FLOAT8E4M3FN:
+  case Element::FLOAT8E4M3FNUZ:
+  case Element::FLOAT8E5M2:
+  case Element::FLOAT8E5M2FNUZ:
+  case Element::FLOAT8E8M0:
+    return 8;
+  case Element::INT4:
+  case Element::UINT4:
+  case Element::FLOAT4E2M1:
+    return 4;
+  case Element::INT2:
+  case Element::UINT2:
+    return 2;
+  default:
+    return 0;
+  }
+}
+
+std::uint64_t fewest_element_bits(int type) {
+  const bool has_none = type == Element::STRING || type == Element::UNDEFINED;
+  const std::uint64_t bits = element_bits(type);
+  return bits == 0 && !has_none ? 2 : bits;
+}
+
 core::TensorType type_from_onnx(const onnx::TypeProto& type, const DimensionSizes& sizes) {
   core::TensorType result{DataType::kOther, {}, false};
   if (!type.has_tensor_type()) return result;

@@ -18,6 +18,12 @@ std::optional<core::DataType> data_type_from_onnx(int type);
 /// UNDEFINED for kOther.
 onnx::TensorProto_DataType data_type_to_onnx(core::DataType type);
 
+/// Bits of one element in raw or external data; 0 where elements have no fixed size, as texts, or
+/// where the number is no type that we know.
+std::uint64_t element_bits(int type);
+/// Likewise, but types of newer files count as the smallest ones that there are.
+std::uint64_t fewest_element_bits(int type);
+
 /// The shape is known if every dimension is a number or has a size in `sizes`. A value that is no
 /// tensor has type kOther and an unknown shape.
 core::TensorType type_from_onnx(const onnx::TypeProto& type, const DimensionSizes& sizes);

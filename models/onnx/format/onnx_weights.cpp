@@ -161,19 +161,24 @@ core::Status each_tensor(onnx::GraphProto& graph, const Visit& visit) {
 
 }  // namespace
 
+core::Status embed_external_data(TensorProto& tensor, ExternalFiles& files) {
+  if (!is_external(tensor)) return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(const Contents contents, contents_of(tensor));
+  const std::uint64_t element = element_bits(tensor.data_type());
+  std::uint64_t bits = 0;
+  if (element == 0)
+    return broken(tensor, "is external and of an element type without a fixed size");
+  if (__builtin_mul_overflow(contents.count, element, &bits))
+    return broken(tensor, fmt::format("is too large: {}", core::to_string(contents.dims)));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto found, files.read(tensor, bits / 8 + (bits % 8 != 0)));
+  tensor.set_raw_data(found.bytes.data(), found.bytes.size());
+  tensor.clear_external_data();
+  tensor.clear_data_location();
+  return core::Done{};
+}
+
 core::Status embed_external_data(onnx::NodeProto& node, ExternalFiles& files) {
-  return each_tensor(node, [&](TensorProto& tensor) -> core::Status {
-    if (!is_external(tensor)) return core::Done{};
-    SOAPSTONE_ASSIGN_OR_RETURN(const Contents contents, contents_of(tensor));
-    if (core::size_bytes(contents.type) == 0) {
-      return broken(tensor, "is external and of an element type without a fixed size");
-    }
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto found, files.read(tensor, contents.size_bytes));
-    tensor.set_raw_data(found.bytes.data(), found.bytes.size());
-    tensor.clear_external_data();
-    tensor.clear_data_location();
-    return core::Done{};
-  });
+  return each_tensor(node, [&](TensorProto& tensor) { return embed_external_data(tensor, files); });
 }
 
 TensorProto tensor_header(const Literal& literal, std::string name) {

@@ -47,7 +47,9 @@ bool fits_literal(const onnx::TensorProto& tensor);
 /// Takes the bytes out of `tensor` where they can be moved.
 /// Errors: kInvalidInput if type, dimensions and data do not fit together.
 core::Result<core::LiteralPtr> to_literal(onnx::TensorProto& tensor, ExternalFiles& files);
-/// Loads the data of every external tensor inside a node, subgraphs included, into the node.
+/// Loads the data of an external tensor into it, whatever the type of its elements.
+core::Status embed_external_data(onnx::TensorProto& tensor, ExternalFiles& files);
+/// The same for every tensor inside a node, subgraphs included.
 core::Status embed_external_data(onnx::NodeProto& node, ExternalFiles& files);
 
 /// Type and dimensions, without data.

@@ -14,40 +14,9 @@ namespace {
 
 using onnx::TensorProto;
 
-/// Bits of one element in raw_data; 0 where elements have no fixed size or are not known.
-std::uint64_t element_bits(int type) {
-  switch (type) {
-  case TensorProto::DOUBLE:
-  case TensorProto::INT64:
-  case TensorProto::UINT64:
-  case TensorProto::COMPLEX64:
-    return 64;
-  case TensorProto::COMPLEX128:
-    return 128;
-  case TensorProto::FLOAT:
-  case TensorProto::INT32:
-  case TensorProto::UINT32:
-    return 32;
-  case TensorProto::FLOAT16:
-  case TensorProto::BFLOAT16:
-  case TensorProto::INT16:
-  case TensorProto::UINT16:
-    return 16;
-  case TensorProto::STRING:
-  case TensorProto::UNDEFINED:
-    return 0;
-  case TensorProto::INT4:
-  case TensorProto::UINT4:
-  case TensorProto::FLOAT4E2M1:
-    return 4;
-  default:  // bytes, and small types of newer files, which are packed at least as two bits
-    return type > TensorProto::FLOAT4E2M1 ? 2 : 8;
-  }
-}
-
 /// Elements that lie in the tensor itself, at most.
 std::uint64_t elements_held(const TensorProto& tensor) {
-  const std::uint64_t bits = element_bits(tensor.data_type());
+  const std::uint64_t bits = fewest_element_bits(tensor.data_type());
   if (!tensor.raw_data().empty())
     return bits == 0 ? 0 : tensor.raw_data().size() * std::uint64_t{8} / bits;
   const int longest =
@@ -94,7 +63,7 @@ core::Status check(const TensorProto& tensor) {
   if (is_for_others(tensor)) return core::Done{};
   const std::uint64_t held = elements_held(tensor);
   if (static_cast<std::uint64_t>(count) <= held) return core::Done{};
-  const std::uint64_t bits = element_bits(tensor.data_type());
+  const std::uint64_t bits = fewest_element_bits(tensor.data_type());
   if (!tensor.raw_data().empty() && bits != 0)
     return at_tensor(tensor.name(),
                      fmt::format("has {} bytes of data, but {} need {}", tensor.raw_data().size(),

@@ -28,14 +28,17 @@ void drop_default_inputs(onnx::GraphProto& graph) {
                inputs.end());
 }
 
-/// Weights that no Literal can hold become nodes.
+/// Weights that no Literal can hold are nodes until they are written.
 template <class Set>
 core::Status import_weight_as_node(ImportState& state, const std::string& name, const Set& set) {
   onnx::NodeProto node;
   node.set_op_type("Constant");
   node.add_output(name);
   set(*node.add_attribute());
-  return import_opaque(state, node, "elements of this type are not understood");
+  node.mutable_attribute(0)->set_doc_string(kWeightMark);
+  SOAPSTONE_RETURN_IF_ERROR(import_opaque(state, node, "elements of this type are not understood"));
+  state.opaque.back().second.name = name;
+  return core::Done{};
 }
 
 core::Status import_inputs(ImportState& state, const ImportOptions& options) {

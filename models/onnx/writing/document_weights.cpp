@@ -19,6 +19,7 @@ core::Result<ExportedModel> take_apart(std::string_view bytes, ExternalFiles fil
   google::protobuf::RepeatedPtrField<onnx::TensorProto> others;
   for (auto& tensor : *graph.mutable_initializer()) {
     if (!fits_literal(tensor)) {
+      SOAPSTONE_RETURN_IF_ERROR(embed_external_data(tensor, files));
       *others.Add() = std::move(tensor);
       continue;
     }

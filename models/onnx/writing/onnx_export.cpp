@@ -138,6 +138,10 @@ void drop_unread(onnx::GraphProto& graph, std::vector<NamedWeight>& weights) {
   const auto kept = std::count(keep.begin(), keep.end(), true);
   nodes.DeleteSubrange(static_cast<int>(kept), nodes.size() - static_cast<int>(kept));
   std::erase_if(weights, [&](const auto& weight) { return !read.contains(weight.name); });
+  auto& others = *graph.mutable_initializer();
+  others.erase(std::remove_if(others.begin(), others.end(),
+                              [&](const auto& weight) { return !read.contains(weight.name()); }),
+               others.end());
 }
 
 /// Operators may come from domains that the model had no use for before.
@@ -158,12 +162,19 @@ void import_domains(onnx::ModelProto& model) {
 void list_weights_as_inputs(ExportedModel& exported) {
   constexpr int kLastVersion = 3;
   if (exported.model.ir_version() > kLastVersion) return;
-  for (const NamedWeight& weight : exported.weights) {
-    auto& input = *exported.model.mutable_graph()->add_input();
-    input.set_name(weight.name);
-    *input.mutable_type() =
-        type_to_onnx({weight.value->data_type(), core::to_shape(weight.value->dims()), true});
-  }
+  onnx::GraphProto& graph = *exported.model.mutable_graph();
+  const auto list = [&](const std::string& name, const core::Dims& dims) -> auto& {
+    auto& input = *graph.add_input();
+    input.set_name(name);
+    *input.mutable_type() = type_to_onnx({core::DataType::kFloat32, core::to_shape(dims), true});
+    return *input.mutable_type()->mutable_tensor_type();
+  };
+  for (const NamedWeight& weight : exported.weights)
+    list(weight.name, weight.value->dims())
+        .set_elem_type(data_type_to_onnx(weight.value->data_type()));
+  for (const auto& tensor : graph.initializer())
+    list(tensor.name(), {tensor.dims().begin(), tensor.dims().end()})
+        .set_elem_type(tensor.data_type());
 }
 
 }  // namespace
@@ -171,6 +182,7 @@ void list_weights_as_inputs(ExportedModel& exported) {
 std::uint64_t ExportedModel::weight_bytes() const {
   std::uint64_t sum = 0;
   for (const NamedWeight& weight : weights) sum += weight.value->bytes().size();
+  for (const auto& tensor : model.graph().initializer()) sum += tensor.raw_data().size();
   return sum;
 }
 

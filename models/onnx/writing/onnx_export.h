@@ -76,7 +76,7 @@ struct NamedWeight {
 
 /// A model but for its weights.
 struct ExportedModel {
-  onnx::ModelProto model;
+  onnx::ModelProto model;  ///< Its initializers are those that no Literal can hold.
   std::vector<NamedWeight> weights;
   std::uint64_t weight_bytes() const;
 };

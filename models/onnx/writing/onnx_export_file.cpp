@@ -40,25 +40,46 @@ void refer(onnx::TensorProto& tensor, const std::string& location, std::uint64_t
   }
 }
 
-/// Writes large weights to `file`, which will be called `location`.
-core::Status write_external(ExportedModel& exported, const std::string& location,
-                            core::AtomicFile& file) {
+/// Appends to the file that will be called `location`.
+class ExternalData {
+ public:
+  ExternalData(std::string location, core::AtomicFile& file)
+      : location_(std::move(location)), file_(file) {}
+
+  core::Status write(std::span<const std::byte> bytes, onnx::TensorProto& tensor) {
+    const std::uint64_t offset = aligned(end_, bytes.size());
+    const std::vector<std::byte> padding(offset - end_);
+    SOAPSTONE_RETURN_IF_ERROR(file_.write(padding));
+    SOAPSTONE_RETURN_IF_ERROR(file_.write(bytes));
+    end_ = offset + bytes.size();
+    refer(tensor, location_, offset, bytes.size());
+    return core::Done{};
+  }
+
+ private:
+  std::string location_;
+  core::AtomicFile& file_;
+  std::uint64_t end_ = 0;
+};
+
+/// Writes large weights to `data`.
+core::Status write_external(ExportedModel& exported, ExternalData data) {
   onnx::GraphProto& graph = *exported.model.mutable_graph();
-  std::uint64_t end = 0;
+  for (auto& tensor : *graph.mutable_initializer()) {
+    if (tensor.raw_data().size() < kSmallestExternal) continue;
+    const std::string bytes = std::move(*tensor.mutable_raw_data());
+    tensor.clear_raw_data();
+    SOAPSTONE_RETURN_IF_ERROR(data.write(std::as_bytes(std::span(bytes)), tensor));
+  }
   for (const NamedWeight& weight : exported.weights) {
     const auto bytes = weight.value->bytes();
     if (bytes.size() < kSmallestExternal) {
       embed(weight, graph);
       continue;
     }
-    const std::uint64_t offset = aligned(end, bytes.size());
-    const std::vector<std::byte> padding(offset - end);
-    SOAPSTONE_RETURN_IF_ERROR(file.write(padding));
-    SOAPSTONE_RETURN_IF_ERROR(file.write(bytes));
-    end = offset + bytes.size();
     auto& tensor = *graph.add_initializer();
     tensor = tensor_header(*weight.value, weight.name);
-    refer(tensor, location, offset, bytes.size());
+    SOAPSTONE_RETURN_IF_ERROR(data.write(bytes, tensor));
   }
   return core::Done{};
 }
@@ -96,7 +117,8 @@ core::Status write_exported(ExportedModel exported, bool external,
   std::filesystem::path data_path = path;
   data_path += ".data";
   SOAPSTONE_ASSIGN_OR_RETURN(const auto data, core::AtomicFile::create(data_path));
-  SOAPSTONE_RETURN_IF_ERROR(write_external(exported, data_path.filename().string(), *data));
+  SOAPSTONE_RETURN_IF_ERROR(
+      write_external(exported, ExternalData(data_path.filename().string(), *data)));
   SOAPSTONE_RETURN_IF_ERROR(write_model(exported.model, *file));
   // The weights first, and a model of before goes: none may ever be there beside weights that are
   // not its own.

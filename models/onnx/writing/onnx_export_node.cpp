@@ -178,7 +178,23 @@ void NodeWriter::write_original(const WrittenNode& written) {
   add(std::move(proto), name);
 }
 
+/// True: the node was a weight, which is one again.
+bool NodeWriter::write_weight(const core::Node& node, onnx::NodeProto& proto) {
+  if (proto.attribute_size() != 1 || proto.attribute(0).doc_string() != kWeightMark) return false;
+  onnx::AttributeProto& attribute = *proto.mutable_attribute(0);
+  const std::string& name = names_.of(node.outputs[0]);
+  if (attribute.has_t()) {
+    attribute.mutable_t()->set_name(name);
+    *out_.add_initializer() = std::move(*attribute.mutable_t());
+  } else {
+    attribute.mutable_sparse_tensor()->mutable_values()->set_name(name);
+    *out_.add_sparse_initializer() = std::move(*attribute.mutable_sparse_tensor());
+  }
+  return true;
+}
+
 core::Status NodeWriter::write_opaque(const core::Node& node, onnx::NodeProto proto) {
+  if (write_weight(node, proto)) return core::Done{};
   const int explicit_inputs = proto.input_size();
   for (int k = 0; k < explicit_inputs; ++k) {
     proto.set_input(k, names_.of(node.inputs[static_cast<std::size_t>(k)]));

@@ -21,6 +21,7 @@ class NodeWriter {
  private:
   class Export;
   core::Status write_opaque(const core::Node& node, onnx::NodeProto proto);
+  bool write_weight(const core::Node& node, onnx::NodeProto& proto);
   void write_original(const WrittenNode& written);
   void add(onnx::NodeProto node, const std::string& node_name);
   core::Status check(const onnx::NodeProto& node) const;
