@@ -168,7 +168,8 @@ core::Status Optimizer::choose_by_time() {
   return core::Done{};
 }
 
-/// With nothing better, the baseline is the result if it beats the model as it was given.
+/// With nothing better, the baseline is the result if it beats the model as it was given: when
+/// timed, or by its cost if an interrupt came first.
 core::Status Optimizer::compare_baseline() {
   if (original_.hash() == report_.baseline.hash()) return core::Done{};
   if (options_.writable) {
@@ -181,7 +182,7 @@ core::Status Optimizer::compare_baseline() {
   const double before_us = cost_.graph_cost(original_).total_us;
   report_.baseline_gain = before_us / report_.cost_before.total_us;
   bool faster = report_.cost_before.total_us < kRealGain * before_us;
-  if (clock_) {
+  if (clock_ && (report_.baseline_speedup || !interrupted())) {
     faster = report_.baseline_speedup && report_.baseline_speedup->low > 1;
   } else if (options_.measure && !interrupted()) {
     progress_.stage("timing the baseline");
@@ -216,6 +217,11 @@ core::Status Optimizer::choose() {
     chosen_ = objective_.needs_memory() ? choose_by_objective({}) : 0;
     if (chosen_) report_.outcome = Outcome::kImproved;
   }
+  return take_choice();
+}
+
+/// Makes the chosen candidate the result.
+core::Status Optimizer::take_choice() {
   report_.graph = chosen_ ? chosen().graph : report_.baseline;
   // Our executor has no kernels for composite operators, but for what they stand for.
   const core::Graph run_here = ops::expanded(report_.graph);
@@ -224,6 +230,9 @@ core::Status Optimizer::choose() {
   report_.memory_after = runtime::memory_use(run_here, timing_, options_.fusion);
   report_.nodes_before = count_nodes(report_.baseline);
   report_.nodes_after = count_nodes(report_.graph);
+  report_.result = ResultKind::kOriginal;
+  report_.steps.clear();
+  report_.rules_applied.clear();
   if (!chosen_) return compare_baseline();
   report_.result = ResultKind::kRewritten;
   report_.steps = chosen().steps;

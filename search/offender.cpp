@@ -97,6 +97,30 @@ Result<std::size_t> Optimizer::first_difference(const std::vector<Waypoint>& way
   return different;
 }
 
+/// Behind an interrupt nobody waits for the rule that makes the difference: the next best result
+/// is checked in place of this one, and in the end the original is the result.
+core::Status Optimizer::leave_out_result() {
+  report_.notes.push_back(fmt::format("a result was left out, since on {} it {}: an interrupt came "
+                                      "before its rule was looked for",
+                                      difference_->difference.input, difference_->difference.what));
+  difference_.reset();
+  report_.equivalence.reset();
+  report_.judge.reset();
+  report_.speedup.reset();
+  if (!chosen_) {
+    report_.result = ResultKind::kOriginal;
+    return core::Done{};
+  }
+  auto& best = report_.search.best;
+  best.erase(best.begin() + static_cast<std::ptrdiff_t>(*chosen_));
+  chosen_.reset();
+  // What the search has found behind forms has steps that do not begin at the baseline.
+  if (!best.empty() && start_.steps.empty())
+    chosen_ = objective_.needs_memory() ? choose_by_objective({}) : 0;
+  SOAPSTONE_RETURN_IF_ERROR(take_choice());
+  return verify();
+}
+
 /// True: a rule was taken out, and the search is to be made again.
 Result<bool> Optimizer::take_out_offender(int round) {
   const bool is_spread = difference_->by == Found::By::kSpread;

@@ -108,7 +108,9 @@ core::Status Optimizer::look_at_opaque() {
 core::Status Optimizer::run_round() {
   SOAPSTONE_RETURN_IF_ERROR(search_graphs());
   SOAPSTONE_RETURN_IF_ERROR(choose());
-  return verify();
+  SOAPSTONE_RETURN_IF_ERROR(verify());
+  while (difference_ && interrupted()) SOAPSTONE_RETURN_IF_ERROR(leave_out_result());
+  return core::Done{};
 }
 
 Result<OptimizeReport> Optimizer::run() {
@@ -125,9 +127,18 @@ Result<OptimizeReport> Optimizer::run() {
   note_proofs();
   note_specials();
   note_checks();
-  if (interrupted() && report_.outcome != Outcome::kNotEquivalent)
-    report_.outcome = Outcome::kInterrupted;
+  note_interrupt();
   return std::move(report_);
+}
+
+/// A result that was chosen without a clock is called so.
+void Optimizer::note_interrupt() {
+  if (!interrupted() || report_.outcome == Outcome::kNotEquivalent) return;
+  report_.outcome = Outcome::kInterrupted;
+  if (report_.result != ResultKind::kOriginal && !report_.is_timed())
+    report_.notes.emplace_back(
+        "the result was not timed: an interrupt came first, so it is the best by its predicted "
+        "cost");
 }
 
 /// Keeps what earlier rounds have learned.

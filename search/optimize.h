@@ -112,6 +112,10 @@ struct OptimizeReport {
   /// measured.
   std::optional<double> baseline_gain;
   std::optional<cost::RatioInterval> baseline_speedup;
+  /// Whether a clock has seen the result to be faster.
+  bool is_timed() const {
+    return result == ResultKind::kBaseline ? baseline_speedup.has_value() : speedup.has_value();
+  }
   std::vector<Step> steps;  ///< From the baseline to `graph`; then duplicates were merged.
   std::vector<RuleUse> rules_applied;
   /// Proofs for the parameters that matches had, and what they took of the search.

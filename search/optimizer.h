@@ -55,6 +55,8 @@ class Optimizer {
   void merge_in_results();
   void drop_unwritable();
   core::Status choose();
+  core::Status take_choice();
+  core::Status leave_out_result();
   core::Status choose_by_time();
   std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
   bool has_to_be_faster() const;
@@ -62,6 +64,7 @@ class Optimizer {
   core::Status try_baseline();
   core::Status try_without(const std::string& rule, core::Result<cost::Comparison>& whole);
   void choose_by_trials();
+  Replayed tried_candidate(const Candidate& candidate);
   void time_result();
   bool is_baseline_harmless() const;
   void add_forms(const std::vector<std::string>& names, Replayed& now);
@@ -74,6 +77,7 @@ class Optimizer {
   core::Status check_spread();
   Latitude latitude() const;
   void note_checks();
+  void note_interrupt();
 
   core::Result<bool> take_out_offender(int round);
   std::vector<Waypoint> waypoints() const;

@@ -74,21 +74,32 @@ void Optimizer::add_forms(const std::vector<std::string>& names, Replayed& now) 
   try_forms(forms, *clock_, options_.trials, progress_, stop_, *report_.trials, now);
 }
 
+/// What is left of the candidate behind its trials. An interrupt, or no time for trials at all, is
+/// no word against it: if it came before the first trial was over, the candidate is kept whole.
+Replayed Optimizer::tried_candidate(const Candidate& candidate) {
+  TrialReport& report = *report_.trials;
+  const std::size_t before = report.trials.size();
+  if (!interrupted()) {
+    progress_.stage(fmt::format("trying changes in {}", clock_->runtime()));
+    Replayed tried = run_trials(start_.graph, candidate, report_.search.cost_before.total_us,
+                                rules_, *clock_, options_.trials, progress_, stop_, report);
+    const bool is_judged = report.trials.size() > before || !report.given_up.empty();
+    if (is_judged) return tried;
+  }
+  return {candidate.graph, candidate.steps, {}};
+}
+
 /// Leaves the cheapest candidate with what does good in the runtime. Peaks of memory are no matter
 /// of single changes, so with memory in the objective the candidate is timed as it is.
 void Optimizer::choose_by_trials() {
   auto& best = report_.search.best;
   if (objective_.needs_memory()) {
-    if (!best.empty() && !interrupted()) chosen_ = choose_by_objective({});
+    if (!best.empty()) chosen_ = choose_by_objective({});
     if (chosen_) time_result();
     return;
   }
   Replayed result{start_.graph, {}, {}};
-  if (!best.empty() && !interrupted()) {
-    progress_.stage(fmt::format("trying changes in {}", clock_->runtime()));
-    result = run_trials(start_.graph, best.front(), report_.search.cost_before.total_us, rules_,
-                        *clock_, options_.trials, progress_, stop_, *report_.trials);
-  }
+  if (!best.empty()) result = tried_candidate(best.front());
   if (const std::string& why = report_.trials->given_up; !why.empty())
     report_.notes.push_back(why + "; the result has the changes that were kept before");
   std::vector<Step> steps = start_.steps;
@@ -111,6 +122,7 @@ bool Optimizer::is_baseline_harmless() const {
 
 /// The result has to be faster than the file that the user has.
 void Optimizer::time_result() {
+  if (interrupted()) return;
   progress_.stage(fmt::format("timing the result in {}", clock_->runtime()));
   const double budget_s = 2 * options_.trials.most_s;
   auto compared = clock_->compare_file(original_, chosen().graph, budget_s, stop_);

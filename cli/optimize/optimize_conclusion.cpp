@@ -4,6 +4,18 @@
 #include "cli/optimize/optimize_report.h"
 
 namespace soapstone::cli {
+namespace {
+
+std::string interrupt_text(const jobs::OptimizeOutcome& outcome) {
+  const search::OptimizeReport& report = outcome.report;
+  if (report.result == search::ResultKind::kOriginal)
+    return "interrupted before a better graph was found";
+  return fmt::format("interrupted: the best graph so far{} was {}",
+                     report.is_timed() ? "" : ", which is not timed,",
+                     outcome.run.output.empty() ? "not written" : "written");
+}
+
+}  // namespace
 
 core::Status conclude_optimize(const jobs::OptimizeOutcome& outcome, double require_speedup) {
   const search::OptimizeReport& report = outcome.report;
@@ -15,8 +27,7 @@ core::Status conclude_optimize(const jobs::OptimizeOutcome& outcome, double requ
                        model, "nothing was written; please report it with the model"};
   }
   if (report.outcome == search::Outcome::kInterrupted) {
-    return core::Error{
-        core::ErrorCode::kInterrupted, "interrupted: best result so far was kept", model, {}};
+    return core::Error{core::ErrorCode::kInterrupted, interrupt_text(outcome), model, {}};
   }
   if (!report.is_within_limit()) {
     const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / 1024 / 1024; };

@@ -56,8 +56,23 @@ std::string speed_text(const search::OptimizeReport& report) {
                      report.cost_before.total_us / report.cost_after.total_us);
 }
 
+/// Says what was kept, and whether a clock has seen it.
+std::string interrupted_headline(const search::OptimizeReport& report) {
+  if (report.result == search::ResultKind::kOriginal)
+    return "interrupted before a better graph was found: the original is kept";
+  const double predicted = report.result == search::ResultKind::kBaseline
+                               ? report.baseline_gain.value_or(1)
+                               : report.cost_before.total_us / report.cost_after.total_us;
+  if (!report.is_timed())
+    return fmt::format("interrupted; best so far {:.3f}x by the cost model, not timed", predicted);
+  const auto& timed =
+      report.result == search::ResultKind::kBaseline ? *report.baseline_speedup : *report.speedup;
+  return fmt::format(
+      "interrupted; best so far {:.3f}x faster, measured (95 % interval {:.3f} to {:.3f})",
+      timed.median, timed.low, timed.high);
+}
+
 std::string headline(const search::OptimizeReport& report) {
-  const double predicted = report.cost_before.total_us / report.cost_after.total_us;
   const bool for_memory = report.objective != search::ObjectiveKind::kLatency;
   switch (report.outcome) {
   case Outcome::kImproved:
@@ -77,7 +92,7 @@ std::string headline(const search::OptimizeReport& report) {
     return fmt::format("the rewritten graph computes something else; first after rule: {}",
                        report.offending_rule);
   case Outcome::kInterrupted:
-    return fmt::format("interrupted; best so far {:.3f}x by the cost model", predicted);
+    return interrupted_headline(report);
   }
   return "";
 }

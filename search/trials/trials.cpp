@@ -144,12 +144,15 @@ class TrialRun {
     }
     trial.verdict = Verdict::kNotMeasurable;
     trial.note = compared.error().message;
+    is_cut_short_ = compared.error().code == core::ErrorCode::kInterrupted;
     if (compared.error().code == core::ErrorCode::kUnavailable) report_.given_up = trial.note;
     return false;
   }
 
+  /// A trial that an interrupt ended has no verdict and is none.
   bool note(Trial trial) {
     const bool kept = trial.verdict == Verdict::kKept;
+    if (is_cut_short_) return kept;
     report_.trials.push_back(std::move(trial));
     const Trial& last = report_.trials.back();
     progress_.update(
@@ -167,8 +170,9 @@ class TrialRun {
   const core::StopToken& stop_;
   TrialReport& report_;
   const double started_s_;
-  std::size_t planned_ = 0;  ///< Trials made, and those to come.
-  Replayed now_;             ///< The fastest so far.
+  std::size_t planned_ = 0;    ///< Trials made, and those to come.
+  Replayed now_;               ///< The fastest so far.
+  bool is_cut_short_ = false;  ///< The last trial was interrupted.
 };
 
 }  // namespace
