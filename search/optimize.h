@@ -26,6 +26,8 @@ struct OptimizeOptions {
   std::string why_no_judge = "none was asked for";
   /// Nodes that depend on opaque ones are rewritten although no runtime can run the model.
   bool allow_unchecked = false;
+  /// Inputs are known to hold no NaN and no infinity: nobody looks how far they would reach.
+  bool assume_finite = false;
   runtime::Fusion fusion = runtime::Fusion::kFull;
   ObjectiveKind objective = ObjectiveKind::kLatency;
   std::size_t peak_limit_bytes = 0;  ///< For kLatencyUnderMemory.

@@ -84,6 +84,7 @@ bool Optimizer::may_spread(const rules::Rule& rule) {
 
 /// Nothing is looked at if no rule on the way to the result may spread anything.
 core::Status Optimizer::check_spread() {
+  if (options_.assume_finite) return core::Done{};
   bool is_possible = false;
   for_each_use([&](verifier::Admission& rules, core::RuleId id, const rules::Match&) {
     is_possible = is_possible || may_spread(rules.rules()[id]);

@@ -122,6 +122,9 @@ void declare_checks(CommandLine& line, OptimizeOptions& options) {
   line.add("--inputs", options.request.inputs, "Inputs of your own to check on, too")
       .type("FILE.npz");
   add_judge_options(line, options.request.judge);
+  line.add_flag("--assume-finite", options.request.assume_finite,
+                "Inputs hold no NaN and no infinity: rewrites may let these reach results that they "
+                "do not reach in the model");
   line.add_flag(
       "--allow-unchecked", options.request.allow_unchecked,
       "Rewrite what follows operators that are not understood, too, if no runtime that is "

@@ -93,6 +93,7 @@ core::Status make_backends(const DeviceRequest& request, OptimizeJob& job) {
 /// The runtime that looks at the result besides us, if there is one.
 core::Status find_judge(const OptimizeRequest& request, OptimizeJob& job) {
   job.optimize.allow_unchecked = request.allow_unchecked;
+  job.optimize.assume_finite = request.assume_finite;
   if (!job.optimize.verify) return core::Done{};
   if (request.graph) {
     job.optimize.why_no_judge = "the model is in no file";

@@ -235,7 +235,8 @@ class Fuzzer:
         for verdict in (tame, wild):
             if not verdict.kind:
                 continue
-            # Behind an infinity that is labeled, anything may differ.
+            # Behind an infinity that is labeled, anything may differ. What is finite stays so on
+            # ordinary inputs, whatever a label says.
             if (verdict.kind == "finite" or verdict is wild) and labeled(answer, model) or \
                     verdict is wild and taken_apart(answer, model, onnx.load(result)):
                 self.counts["finiteness changed as labeled"] += 1

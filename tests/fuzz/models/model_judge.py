@@ -42,7 +42,8 @@ EPSILON = {"f": 2.0**-23, "d": 2.0**-52, "h": 2.0**-10, "b": 2.0**-7}
 @dataclass
 class Verdict:
     """`kind` is empty if the models agree, else: interface, refused (the result does not load),
-    fails (it loads and does not run), wrong, precision, finite."""
+    fails (it loads and does not run), wrong, precision, lost (a finite number became NaN or infinite),
+    finite (an infinity or NaN became something else)."""
     kind: str = ""
     inputs: str = ""
     output: str = ""
@@ -242,8 +243,10 @@ class Judge:
         worst = Verdict()
         if not same_class.all():
             at = tuple(np.argwhere(~same_class)[0])
-            worst = Verdict("finite", kind, name, f"{np.sum(~same_class)} of {a.size} elements, "
-                            f"{a[at]} became {b[at]}")
+            lost = np.isfinite(a) & ~same_class
+            at = tuple(np.argwhere(lost)[0]) if lost.any() else at
+            worst = Verdict("lost" if lost.any() else "finite", kind, name,
+                            f"{np.sum(~same_class)} of {a.size} elements, {a[at]} became {b[at]}")
             if self.sign_of_zero_decides(a[~same_class], b[~same_class]):
                 return Verdict()
             if kind in WILD and self.order_decides(result, inputs, name, letter, ~same_class):
@@ -421,7 +424,7 @@ def with_noise(proto, epsilon, seed):
 
 
 def rank(verdict):
-    return ["", "precision", "finite", "wrong", "fails", "refused", "interface"].index(verdict.kind)
+    return ["", "precision", "finite", "lost", "wrong", "fails", "refused", "interface"].index(verdict.kind)
 
 
 def element_types(proto):

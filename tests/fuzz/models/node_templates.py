@@ -9,6 +9,7 @@ import layout_nodes  # noqa: F401
 import selection_nodes  # noqa: F401
 import constant_nodes  # noqa: F401
 import transform_nodes  # noqa: F401
+import special_nodes  # noqa: F401
 from random_models import Unfit
 from template_table import add_random_node, covered, leave_out
 
