@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "cpu/base/vector_clones.h"
@@ -44,6 +45,8 @@ SOAPSTONE_UNARY(round, std::nearbyint(x))
 SOAPSTONE_UNARY(sin, std::sin(x))
 SOAPSTONE_UNARY(cos, std::cos(x))
 SOAPSTONE_UNARY(not, x == 0.0f ? 1.0f : 0.0f)
+SOAPSTONE_UNARY(is_nan, x != x ? 1.0f : 0.0f)
+SOAPSTONE_UNARY(is_inf, std::fabs(x) > std::numeric_limits<float>::max() ? 1.0f : 0.0f)
 SOAPSTONE_UNARY(identity, x)
 SOAPSTONE_UNARY(square, (x * x))
 SOAPSTONE_UNARY(cube, (x * x * x))
@@ -69,7 +72,7 @@ SOAPSTONE_BINARY(less, x < y ? 1.0f : 0.0f)
 SOAPSTONE_BINARY(less_or_equal, x <= y ? 1.0f : 0.0f)
 SOAPSTONE_BINARY(equal, x == y ? 1.0f : 0.0f)
 
-constexpr std::array<std::pair<std::string_view, UnaryLoop<float>>, 27> kUnary = {{
+constexpr std::array<std::pair<std::string_view, UnaryLoop<float>>, 29> kUnary = {{
     {"relu", relu_loop},
     {"leaky_relu", leaky_relu_loop},
     {"elu", elu_loop},
@@ -94,6 +97,8 @@ constexpr std::array<std::pair<std::string_view, UnaryLoop<float>>, 27> kUnary =
     {"sin", sin_loop},
     {"cos", cos_loop},
     {"not", not_loop},
+    {"is_nan", is_nan_loop},
+    {"is_inf", is_inf_loop},
     {"cast", identity_loop},
     {"square", square_loop},
     {"cube", cube_loop},

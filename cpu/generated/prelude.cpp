@@ -45,6 +45,8 @@ template <class T> INLINE Integer fn_less(T x, T y) { return x < y; }
 template <class T> INLINE Integer fn_less_or_equal(T x, T y) { return x <= y; }
 template <class T> INLINE Integer fn_equal(T x, T y) { return x == y; }
 template <class T> INLINE Integer fn_is_zero(T x) { return x == 0; }
+template <class T> INLINE Integer fn_is_nan(T x) { return x != x; }
+template <class T> INLINE Integer fn_is_infinite(T x) { return x == x && x - x != x - x; }
 INLINE float fn_abs(float x) { return __builtin_fabsf(x); }
 INLINE double fn_abs(double x) { return __builtin_fabs(x); }
 #define FUNCTION(name, single, twice)            \

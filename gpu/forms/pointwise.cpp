@@ -30,6 +30,8 @@ bool has_library_function(Function function) {
   case Function::kRound:
   case Function::kTruncate:
   case Function::kLog1p:
+  case Function::kIsNan:
+  case Function::kIsInfinite:
     return false;
   default:
     return true;

@@ -78,6 +78,8 @@ template <class T> __device__ inline Integer fn_less(T x, T y) { return x < y; }
 template <class T> __device__ inline Integer fn_less_or_equal(T x, T y) { return x <= y; }
 template <class T> __device__ inline Integer fn_equal(T x, T y) { return x == y; }
 template <class T> __device__ inline Integer fn_is_zero(T x) { return x == 0; }
+template <class T> __device__ inline Integer fn_is_nan(T x) { return x != x; }
+template <class T> __device__ inline Integer fn_is_infinite(T x) { return x == x && x - x != x - x; }
 __device__ inline float fn_abs(float x) { return fabsf(x); }
 __device__ inline double fn_abs(double x) { return fabs(x); }
 #define SOAPSTONE_FUNCTION(name, single, twice)              \

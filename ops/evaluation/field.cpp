@@ -86,6 +86,9 @@ Value apply(Function function, const Value* a, std::uint64_t key) {
     return x == a[1] ? 1 : 0;
   case Function::kIsZero:
     return x == 0 ? 1 : 0;
+  case Function::kIsNan:
+  case Function::kIsInfinite:  // Some elements of the field stand for such values.
+    return random_map(function, x, key) & 1;
   case Function::kPow:
     return random_power(x, a[1], key);
   case Function::kFloor:

@@ -40,6 +40,9 @@ Integer applied_to_values(Function function, const Integer* x) {
     return x[0];
   case Function::kIsZero:
     return x[0] == 0 ? 1 : 0;
+  case Function::kIsNan:
+  case Function::kIsInfinite:
+    return 0;
   case Function::kLess:
     return x[0] < x[1] ? 1 : 0;
   case Function::kLessOrEqual:

@@ -54,6 +54,8 @@ Expr derivative(Function function, const std::vector<Expr>& arguments, std::size
   case Function::kRound:
   case Function::kTruncate:
   case Function::kIsZero:
+  case Function::kIsNan:
+  case Function::kIsInfinite:
   case Function::kLess:
   case Function::kLessOrEqual:
   case Function::kEqual:

@@ -11,7 +11,7 @@
 namespace soapstone::ops {
 namespace {
 
-constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Function::kLog1p) + 1;
+constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Function::kIsInfinite) + 1;
 
 constexpr std::array<FunctionProperties, kFunctionCount> kProperties = {{
     {.name = "relu",
@@ -84,6 +84,10 @@ constexpr std::array<FunctionProperties, kFunctionCount> kProperties = {{
     {.name = "is_zero", .arity = 1, .even = true, .non_negative = true, .integral = true},
     {.name = "less_or_equal", .arity = 2, .non_negative = true, .integral = true},
     {.name = "log1p", .arity = 1, .zero_preserving = true, .zero_only_at_zero = true},
+    // What tells special values from numbers has no property that a proof could use: a rule that
+    // took it for 0 would drop the guard of a user against such values.
+    {.name = "is_nan", .arity = 1, .non_negative = true, .integral = true},
+    {.name = "is_infinite", .arity = 1, .non_negative = true, .integral = true},
 }};
 
 }  // namespace
@@ -146,6 +150,10 @@ double evaluate(Function function, std::span<const double> a) {
     return x <= a[1] ? 1.0 : 0.0;
   case Function::kLog1p:
     return std::log1p(x);
+  case Function::kIsNan:
+    return std::isnan(x) ? 1.0 : 0.0;
+  case Function::kIsInfinite:
+    return std::isinf(x) ? 1.0 : 0.0;
   }
   CHECK(false, "unreachable");
 }

@@ -22,9 +22,9 @@ WriteFunction write_same(std::string op_type) {
 
 int first_opset(std::string_view op) {
   static constexpr std::pair<std::string_view, int> kSince[] = {
-      {"cumsum", 11},          {"einsum", 12}, {"erf", 9},
-      {"gather_elements", 11}, {"gelu", 9},    {"resize", 11},
-      {"round", 11},           {"top_k", 11},  {"where", 9}};
+      {"cumsum", 11}, {"einsum", 12}, {"erf", 9},    {"gather_elements", 11},
+      {"gelu", 9},    {"is_inf", 10}, {"is_nan", 9}, {"resize", 11},
+      {"round", 11},  {"top_k", 11},  {"where", 9}};
   for (const auto& [name, since] : kSince)
     if (name == op) return since;
   return 1;

@@ -189,6 +189,8 @@ Scalar type_of_function(Function function, std::span<const Scalar> arguments) {
   case Function::kLessOrEqual:
   case Function::kEqual:
   case Function::kIsZero:
+  case Function::kIsNan:
+  case Function::kIsInfinite:
     return Scalar::kInteger;
   case Function::kSelect:
     return std::max(arguments[1], arguments[2]);

@@ -70,7 +70,8 @@ def arrays(types, values):
 # The first opset that can express the example of an operator, if that is not the oldest opset that
 # is read.
 FIRST_OPSETS = {"cumsum": 11, "einsum": 12, "erf": 9, "gather_elements": 11, "gelu": 9,
-                "resize": 11, "round": 11, "top_k": 11, "where": 9}
+                "resize": 11, "round": 11, "top_k": 11, "where": 9,
+                "is_inf": 10, "is_nan": 9}
 
 
 def check_examples(folder, runner, problems):

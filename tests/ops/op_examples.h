@@ -51,6 +51,8 @@ inline std::vector<OpExample> unary_examples() {
   examples.push_back({"x: i64[2, 3]", "clip(x; max=1.0)", "i64[2, 3]"});
   examples.push_back({"x: f32[2, 3]", "clip(x)", "f32[2, 3]"});
   examples.push_back({"x: bool[2, 3]", "not(x)", "bool[2, 3]"});
+  for (const char* op : {"is_nan", "is_inf"})
+    examples.push_back({"x: f32[2, 3]", std::string(op) + "(x)", "bool[2, 3]"});
   examples.push_back({"x: f32[2, 3]", "cast(x; to=\"i64\")", "i64[2, 3]"});
   examples.push_back({"x: f32[2, 3]", "cast(x; to=\"bool\")", "bool[2, 3]"});
   examples.push_back({"x: i64[2, 3]", "cast(x; to=\"f32\")", "f32[2, 3]"});

@@ -14,7 +14,7 @@ namespace {
 
 std::vector<Function> all_functions() {
   std::vector<Function> list;
-  for (int k = 0; k <= static_cast<int>(Function::kIsZero); ++k)
+  for (int k = 0; k <= static_cast<int>(Function::kIsInfinite); ++k)
     list.push_back(static_cast<Function>(k));
   return list;
 }
@@ -110,6 +110,10 @@ TEST(Functions, ValuesThatAreEasyToGetWrong) {
   EXPECT_EQ(evaluate(Function::kLessOrEqual, std::vector<double>{3, 3}), 1);
   EXPECT_EQ(evaluate(Function::kLessOrEqual, std::vector<double>{std::nan(""), 3}), 0);
   EXPECT_EQ(at(Function::kLog1p, 1e-20), 1e-20);
+  EXPECT_EQ(at(Function::kIsNan, std::nan("")), 1);
+  EXPECT_EQ(at(Function::kIsNan, HUGE_VAL), 0);
+  EXPECT_EQ(at(Function::kIsInfinite, -HUGE_VAL), 1);
+  EXPECT_EQ(at(Function::kIsInfinite, std::nan("")), 0);
 }
 
 }  // namespace
