@@ -12,14 +12,14 @@ namespace {
 
 using core::Dims;
 
-constexpr std::size_t kMask = 3;
+constexpr std::size_t kMask = 3, kPastKeys = 4, kPastValues = 5;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Inputs, outputs and attributes that make something else of it.
 core::Status refuse_other_forms(const OnnxImport& import) {
-  for (const std::size_t k : {4, 5})
-    if (has_input(import, k)) return cannot_read(import, "keys and values of before");
-  if (import.output_count() > 1) return cannot_read(import, "more than one output");
-  if (import.real_or("softcap", 0) != 0) return cannot_read(import, "softcap");
+  if (has_input(import, kPastKeys) != has_input(import, kPastValues))
+    return bad_node(import, "keys and values of before must both be there, or neither");
+  if (import.output_count() > 3) return cannot_read(import, "products as a result");
+  if (import.real_or("softcap", 0) < 0) return cannot_read(import, "a negative softcap");
   return core::Done{};
 }
 
@@ -73,56 +73,135 @@ core::Result<AttentionHeads> read_heads_of(OnnxImport& import, Composer& compose
   return heads;
 }
 
-/// What is added to the products of these dimensions, above the diagonal, so that each place sees
-/// none behind it.
-TensorId causal_offset(Composer& compose, core::DataType type, std::int64_t rows,
-                       std::int64_t columns) {
+/// Keys or values of before in front of those of now. Returns how many there were before.
+core::Result<std::int64_t> prepend(const OnnxImport& import, Composer& compose, std::size_t k,
+                                   TensorId& now) {
+  if (!has_input(import, k)) return 0;
+  const Dims before = input_dims(import, k), its = compose.dims(now);
+  if (before.size() != 4 || before[0] != its[0] || before[1] != its[1] || before[3] != its[3])
+    return bad_node(import, "keys or values of before do not fit those of now");
+  if (compose.data_type(import.input(k)) != compose.data_type(now))
+    return cannot_read(import, "keys or values of before that have another type");
+  now = compose.append("concat", {import.input(k), now}, {{"axis", Polynomial(2)}});
+  return before[2];
+}
+
+/// Which of the places that are attended to a mask or an order hides, as what is added to products.
+struct Offset {
+  TensorId tensor = TensorId::none();  ///< None: nothing is hidden.
+  bool may_hide_all = false;           ///< From some place, as far as is known.
+};
+
+/// −∞ above the diagonal that begins behind the places of before, so that none sees what follows
+/// it.
+TensorId causal_offset(Composer& compose, core::DataType type, const Dims& products,
+                       std::int64_t before) {
   const auto place = [&](std::int64_t axis) {
-    return compose.append("iota", {},
-                          {{"shape", to_sizes(Dims{rows, columns})}, {"axis", Polynomial(axis)}});
+    return compose.append(
+        "iota", {},
+        {{"shape", to_sizes(Dims{products[2], products[3]})}, {"axis", Polynomial(axis)}});
   };
-  const TensorId is_behind = compose.append("less", {place(0), place(1)});
-  const double infinity = std::numeric_limits<double>::infinity();
-  return compose.append("where",
-                        {is_behind, compose.scalar(type, -infinity), compose.scalar(type, 0)});
+  TensorId own = place(0);
+  if (before != 0)
+    own = compose.append(
+        "add", {own, compose.scalar(core::DataType::kInt64, static_cast<double>(before))});
+  return compose.append("where", {compose.append("less", {own, place(1)}),
+                                  compose.scalar(type, -kInfinity), compose.scalar(type, 0)});
+}
+
+/// Every row of a known mask shows its first place, which no order hides.
+bool shows_first_places(const core::LiteralPtr& mask, bool is_boolean) {
+  if (!mask || mask->dims().back() == 0) return false;
+  const std::vector<double> values = mask->to_doubles();
+  const auto row = static_cast<std::size_t>(mask->dims().back());
+  for (std::size_t at = 0; at < values.size(); at += row)
+    if (is_boolean ? values[at] == 0 : !(values[at] > -kInfinity)) return false;
+  return true;
+}
+
+core::Result<Offset> read_offset(OnnxImport& import, Composer& compose, core::DataType type,
+                                 const Dims& products, std::int64_t before) {
+  Offset offset;
+  if (import.int_or("is_causal", 0) != 0)
+    offset.tensor = causal_offset(compose, type, products, before);
+  if (!has_input(import, kMask)) return offset;
+  TensorId mask = import.input(kMask);
+  const Dims its = compose.dims(mask);
+  const bool repeats = !its.empty() && its.size() <= products.size() &&
+                       std::equal(its.rbegin(), its.rend(), products.rbegin(),
+                                  [](std::int64_t a, std::int64_t b) { return a == b || a == 1; });
+  if (!repeats) return cannot_read(import, "a mask of other dimensions");
+  const bool is_boolean = compose.data_type(mask) == core::DataType::kBool;
+  if (!is_boolean && compose.data_type(mask) != type)
+    return cannot_read(import, "a mask of another type");
+  offset.may_hide_all = !shows_first_places(import.constant_input(kMask), is_boolean);
+  if (is_boolean)
+    mask =
+        compose.append("where", {mask, compose.scalar(type, 0), compose.scalar(type, -kInfinity)});
+  offset.tensor = offset.tensor.valid() ? compose.append("add", {offset.tensor, mask}) : mask;
+  return offset;
+}
+
+/// The softmax of what is not hidden. Where all is hidden, runtimes and torch give 0, and a softmax
+/// gives no number.
+TensorId weights_of(Composer& compose, TensorId products, const Offset& offset) {
+  if (offset.tensor.valid()) products = compose.append("add", {products, offset.tensor});
+  const TensorId weights = compose.append("softmax", {products}, {{"axis", Polynomial(3)}});
+  if (!offset.may_hide_all) return weights;
+  const core::DataType type = compose.data_type(weights);
+  const std::int64_t last = std::ssize(compose.dims(offset.tensor)) - 1;
+  const TensorId most =
+      compose.append("reduce_max", {offset.tensor},
+                     {{"axes", to_sizes(Dims{last})}, {"keep_dims", Polynomial(1)}});
+  const TensorId sees = compose.append("less", {compose.scalar(type, -kInfinity), most});
+  return compose.append("where", {sees, weights, compose.scalar(type, 0)});
+}
+
+/// Products of queries and keys, scaled and kept within the cap.
+core::Result<TensorId> products_of(OnnxImport& import, Composer& compose, TensorId queries,
+                                   TensorId keys) {
+  const core::DataType type = compose.data_type(queries);
+  const double given = import.real_or("scale", 0);
+  if (std::abs(given) > 1)
+    return cannot_read(import, "a scale above 1");  // on queries it overflows
+  const double scale = given != 0 ? shortest_decimal(static_cast<float>(given))
+                                  : 1 / std::sqrt(static_cast<double>(compose.dims(queries)[3]));
+  const TensorId scaled = compose.append("mul", {queries, compose.scalar(type, scale)});
+  const TensorId products =
+      compose.append("matmul", {scaled, compose.transpose(keys, {0, 1, 3, 2})});
+  const double cap = decimal_or(import, "softcap", 0);
+  if (cap == 0) return products;
+  const TensorId bound = compose.scalar(type, cap);
+  return compose.append(
+      "mul", {bound, compose.append("tanh", {compose.append("div", {products, bound})})});
 }
 
 ReadResult read_onnx_attention(OnnxImport& import) {
   SOAPSTONE_RETURN_IF_ERROR(refuse_other_forms(import));
   Composer compose(import);
-  SOAPSTONE_ASSIGN_OR_RETURN(const AttentionHeads heads, read_heads_of(import, compose));
-  const core::DataType type = compose.data_type(heads.queries);
+  SOAPSTONE_ASSIGN_OR_RETURN(AttentionHeads heads, read_heads_of(import, compose));
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::int64_t before,
+                             prepend(import, compose, kPastKeys, heads.keys));
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::int64_t before_values,
+                             prepend(import, compose, kPastValues, heads.values));
+  if (before != before_values)
+    return bad_node(import, "there are more keys of before than values, or fewer");
   const Dims queries = compose.dims(heads.queries), keys = compose.dims(heads.keys);
-  const double given = import.real_or("scale", 0);
-  if (std::abs(given) > 1)
-    return cannot_read(import, "a scale above 1");  // on queries it overflows
-  const double scale = given != 0 ? shortest_decimal(static_cast<float>(given))
-                                  : 1 / std::sqrt(static_cast<double>(queries[3]));
   const std::int64_t times = heads.count / heads.shared;
-  const TensorId scaled = compose.append("mul", {heads.queries, compose.scalar(type, scale)});
-  TensorId products = compose.append(
-      "matmul", {scaled, compose.transpose(repeated(compose, heads.keys, times), {0, 1, 3, 2})});
-  if (import.int_or("is_causal", 0) != 0)
-    products = compose.append("add", {products, causal_offset(compose, type, queries[2], keys[2])});
-  if (has_input(import, kMask)) {
-    const TensorId mask = import.input(kMask);
-    if (compose.data_type(mask) != type) return cannot_read(import, "a mask of another type");
-    const Dims wanted{queries[0], queries[1], queries[2], keys[2]}, its = compose.dims(mask);
-    const bool repeats = its.size() <= 4 && std::equal(its.rbegin(), its.rend(), wanted.rbegin(),
-                                                       [](std::int64_t a, std::int64_t b) {
-                                                         return a == b || a == 1;
-                                                       });
-    if (!repeats) return cannot_read(import, "a mask of other dimensions");
-    products = compose.append("add", {products, mask});
-  }
-  const TensorId weights = compose.append("softmax", {products}, {{"axis", Polynomial(3)}});
-  TensorId y = compose.append("matmul", {weights, repeated(compose, heads.values, times)});
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const TensorId products,
+      products_of(import, compose, heads.queries, repeated(compose, heads.keys, times)));
+  SOAPSTONE_ASSIGN_OR_RETURN(const Offset offset,
+                             read_offset(import, compose, compose.data_type(heads.queries),
+                                         {queries[0], queries[1], queries[2], keys[2]}, before));
+  TensorId y = compose.append(
+      "matmul", {weights_of(compose, products, offset), repeated(compose, heads.values, times)});
   if (heads.is_flat) {
     SOAPSTONE_RETURN_IF_ERROR(compose.finish({y}));
     const Dims dims = compose.dims(y);
     y = compose.reshape(compose.transpose(y, {0, 2, 1, 3}), {dims[0], dims[2], dims[1] * dims[3]});
   }
-  return compose.finish(y);
+  return compose.finish({y, heads.keys, heads.values});
 }
 
 }  // namespace
