@@ -81,6 +81,9 @@ std::string summary_text(const jobs::InspectRequest& request, const jobs::Inspec
   facts.add_row({"launches", fmt::format("{}, with {} fusion", grouped(summary.launches),
                                          runtime::to_string(request.fusion))});
   facts.add_row({"activations", peak_text(summary) + " at the peak"});
+  if (const auto& names = summary.specials_matter_in; !names.empty())
+    facts.add_row({"NaN, infinity", fmt::format("matter in {}, the first is {}",
+                                                counted(names.size(), "tensor"), names.front())});
   std::string text = fmt::format("{}  (opset {})\n\n{}\n{}", request.model, model.opset,
                                  facts.to_string(), operator_table(summary));
   if (!model.opaque_nodes.empty()) text += "\n" + opaque_table(model);
@@ -107,6 +110,7 @@ std::string summary_json(const jobs::InspectRequest& request, const jobs::Inspec
   json["launches"] = summary.launches;
   const auto& peak = summary.peak_activation_bytes;
   json["peak_activation_bytes"] = peak ? ordered_json(*peak) : ordered_json(nullptr);
+  json["specials_matter_in"] = summary.specials_matter_in;
   json["opaque_nodes"] = ordered_json::array();
   for (const models::OpaqueNode& node : model.opaque_nodes) {
     json["opaque_nodes"].push_back(

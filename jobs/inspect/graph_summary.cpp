@@ -6,6 +6,7 @@
 
 #include "cost/models/roofline.h"
 #include "ops/analysis/analysis.h"
+#include "ops/ranges/special_values.h"
 #include "runtime/launches/execution_plan.h"
 #include "runtime/memory/placement.h"
 
@@ -58,6 +59,17 @@ void add_constants(const Graph& graph, GraphSummary& summary) {
   }
 }
 
+std::vector<std::string> names_where_specials_matter(const Graph& graph) {
+  std::vector<std::string> names;
+  const ops::SpecialValues specials(graph);
+  const auto note = [&](TensorId id) {
+    if (specials.matter_in(id)) names.push_back(graph.tensor(id).name);
+  };
+  std::ranges::for_each(graph.inputs(), note);
+  for (const core::NodeId id : graph.order()) std::ranges::for_each(graph.node(id).outputs, note);
+  return names;
+}
+
 double peak_bytes(const Graph& graph, runtime::Fusion fusion) {
   const auto backend = runtime::make_reference_backend();
   const runtime::ExecutionPlan plan = runtime::plan_execution(graph, *backend, fusion);
@@ -88,6 +100,7 @@ GraphSummary summarize(const Graph& graph, runtime::Fusion fusion) {
   summary.launches = plan.launches.size();
   summary.operators = count_operators(graph, flops);
   add_constants(graph, summary);
+  summary.specials_matter_in = names_where_specials_matter(graph);
   if (has_known_sizes(graph)) summary.peak_activation_bytes = peak_bytes(graph, fusion);
   return summary;
 }

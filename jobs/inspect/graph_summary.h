@@ -30,6 +30,8 @@ struct GraphSummary {
   std::size_t launches = 0;
   /// Most that is live at once; none if a size is not known.
   std::optional<double> peak_activation_bytes;
+  /// Tensors in which NaN and infinities matter (ops::SpecialValues), in the order of their nodes.
+  std::vector<std::string> specials_matter_in;
 };
 
 GraphSummary summarize(const core::Graph& graph, runtime::Fusion fusion);

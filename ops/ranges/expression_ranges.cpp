@@ -404,6 +404,9 @@ ExpressionFact ExpressionRanges::applied(const ExprNode& node) {
   case Function::kLessOrEqual:
   case Function::kEqual:
     return compared(node.function, arguments);
+  case Function::kIsNan:
+  case Function::kIsInfinite:
+    return asked(node.function, arguments[0]);
   case Function::kIsZero:
     for (ExpressionFact::Test& test : arguments[0].tests) {
       std::swap(test.excluded_if_true, test.excluded_if_false);
@@ -486,6 +489,17 @@ ExpressionFact ExpressionRanges::compared(Function function,
                           is_huge(a.range) || is_huge(b.range);
   if (is_decided)
     for (const ExpressionFact* side : {&a, &b}) note(tested_, *side, kAllSpecials);
+  return fact;
+}
+
+/// Whether the argument is NaN, or infinite.
+ExpressionFact ExpressionRanges::asked(Function function, const ExpressionFact& argument) {
+  note(tested_, argument, kAllSpecials);
+  ExpressionFact fact{.range = {0, 1}};
+  if (!argument.element) return fact;
+  const bool is_nan = function == Function::kIsNan;
+  fact.tests.push_back(
+      {*argument.element, is_nan ? kInfinities : kNan, is_nan ? kNan : kInfinities});
   return fact;
 }
 

@@ -67,6 +67,7 @@ class ExpressionRanges {
   ExpressionFact applied(const ExprNode& node);
   ExpressionFact chosen(std::vector<ExpressionFact> arguments);
   ExpressionFact compared(Function function, const std::vector<ExpressionFact>& arguments);
+  ExpressionFact asked(Function function, const ExpressionFact& argument);
 
   /// Whether `reduced` reads the tensor that holds reductions of that kind of the one that `x`
   /// reads, at the place of x. `along`, if given: the variables of x that it is reduced over.

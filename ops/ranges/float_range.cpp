@@ -292,6 +292,8 @@ FloatRange image_of(Function function, std::span<const FloatRange> arguments) {
   case Function::kEqual:
   case Function::kIsZero:
   case Function::kLessOrEqual:
+  case Function::kIsNan:
+  case Function::kIsInfinite:
     return truth();
   }
   CHECK(false, "unreachable");
@@ -327,6 +329,8 @@ Specials absorbed_by(Function function, std::size_t argument,
   case Function::kEqual:
   case Function::kIsZero:
   case Function::kLessOrEqual:
+  case Function::kIsNan:
+  case Function::kIsInfinite:
     return kAllSpecials;
   }
   CHECK(false, "unreachable");

@@ -96,6 +96,8 @@ TEST(SpecialValues, TestsOfInputsMatterThoughTheyAreTakenToBeFinite) {
       with_t("  d = sub(t, t)\n  e = equal(d, zero)\n  y = where(e, t, zero)\n  return y\n"));
   EXPECT_TRUE(with_t("  big: f32[] = {1e38}\n  a = abs(t)\n  e = less(a, big)\n"
                      "  y = where(e, t, zero)\n  return y\n"));
+  EXPECT_TRUE(with_t("  e = is_nan(t)\n  y = where(e, zero, t)\n  return y\n"));
+  EXPECT_TRUE(with_t("  e = is_inf(t)\n  y = where(e, zero, t)\n  return y\n"));
   EXPECT_FALSE(with_t("  e = less(t, low)\n  y = where(e, t, zero)\n  return y\n"));
   EXPECT_FALSE(with_t("  e = equal(t, low)\n  y = where(e, t, zero)\n  return y\n"));
 }
@@ -105,6 +107,9 @@ TEST(SpecialValues, WhatATestHasClearedIsFinite) {
     return with_inputs("  n = div(x, d)\n" + test + "  t = " + choice +
                        "\n  y = less(t, one)\n  return y\n");
   };
+  EXPECT_FALSE(matter_in_t(
+      cleared("  e = is_nan(n)\n  f = is_inf(n)\n  g = max(e, f)\n", "where(g, zero, n)")));
+  EXPECT_TRUE(matter_in_t(cleared("  e = is_nan(n)\n", "where(e, zero, n)")));
   // Infinities are left.
   EXPECT_TRUE(matter_in_t(cleared("  e = equal(n, n)\n", "where(e, n, zero)")));
   EXPECT_FALSE(matter_in_t(
