@@ -5,14 +5,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "rules/matching/match_at.h"
+#include "rules/rule/plan.h"
 #include "rules/text/evidence.h"
 #include "search/baseline/simplify.h"
 #include "search/proofs/derivation.h"
+#include "search/proofs/resized_rule.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {
@@ -32,9 +36,11 @@ struct ProvableRule {
 
 class Replayer {
  public:
-  Replayer(const ProofChain& chain, runtime::Backend& backend, const ReplayOptions& options)
-      : chain_(chain),
-        backend_(backend), options_{.believe_files = false,
+  /// `resizes`: rules that name other sizes than the graph has are taken for those of the graph.
+  Replayer(const ProofChain& chain, runtime::Backend& backend, const ReplayOptions& options,
+           bool resizes)
+      : chain_(chain), backend_(backend),
+        resizes_(resizes), options_{.believe_files = false,
                                     .allow_range_changes = options.allow_range_changes,
                                     .verify = options.verify},
         rules_(chain.rules.size()), derived_(chain.rules.size()) {}
@@ -72,12 +78,49 @@ class Replayer {
     const std::string& name = chain_.rules[step.rule].name;
     const auto match =
         rules::find_match_at(graph, rule.set, core::RuleId(0), step.nodes, step.inputs);
+    if (!match && resizes_) return apply_resized(graph, step);
     if (!match) return refused(fmt::format("rule {} does not match there", name));
     const std::string reason = rule.admission.refusal(core::RuleId(0), *match);
     if (!reason.empty()) return refused(fmt::format("rule {} is not admitted: {}", name, reason));
     auto result = rules::apply(graph, rule.set[core::RuleId(0)], *match);
     if (!result) return refused(fmt::format("rule {}: {}", name, result.error().message));
     return result;
+  }
+
+  /// A proof for numbers may take too many steps where one for all sizes takes few.
+  Result<Graph> apply_resized(const Graph& graph, const ChainStep& step) {
+    const Rule& original = chain_.rules[step.rule];
+    std::string reason = "it does not match there";
+    for (const Rule& rule : resized(original, graph, step.nodes, step.inputs)) {
+      std::vector<std::string> texts{rules::print(rule)};
+      std::ranges::move(rules::with_open_sizes(texts.front()), std::back_inserter(texts));
+      for (const std::string& text : texts) {
+        ProvableRule* const provable = resized_rule(text, original);
+        if (provable == nullptr) continue;
+        const Rule& made = provable->set[core::RuleId(0)];
+        const auto match = rules::match_at(graph, made, step.nodes, step.inputs);
+        if (!match) continue;
+        reason = provable->admission.refusal(core::RuleId(0), *match);
+        if (reason.empty()) return rules::apply(graph, made, *match);
+      }
+    }
+    return refused(fmt::format("rule {} at other sizes: {}", original.name, reason));
+  }
+
+  /// The rule is proved when it is asked for; what is known of it at the edges of types is the same
+  /// for all sizes. Null: the text has no types.
+  ProvableRule* resized_rule(const std::string& text, const Rule& original) {
+    const auto [known, is_new] = resized_.emplace(text, nullptr);
+    if (!is_new) return known->second.get();
+    rules::PlanStep step;
+    step.floats = original.floats;
+    auto rule = rules::made_rule(step, text);
+    if (!rule) return nullptr;
+    rule->is_placed = true;
+    verifier::AdmissionOptions options = options_;
+    options.believe_files = true;
+    known->second = std::make_unique<ProvableRule>(*rule, options);
+    return known->second.get();
   }
 
   ProvableRule& provable(std::size_t rule) {
@@ -116,6 +159,7 @@ class Replayer {
   Result<Graph> apply_derived(const Graph& graph, const ChainStep& step) {
     const Rule& lemma = chain_.rules[step.rule];
     const auto match = rules::match_at(graph, lemma, step.nodes, step.inputs);
+    if (!match && resizes_) return apply_resized(graph, step);
     if (!match) return refused(fmt::format("{} does not match there", lemma.name));
     auto result = rules::apply(graph, lemma, *match);
     if (!result) return refused(fmt::format("{}: {}", lemma.name, result.error().message));
@@ -124,9 +168,11 @@ class Replayer {
 
   const ProofChain& chain_;
   runtime::Backend& backend_;
+  bool resizes_;
   verifier::AdmissionOptions options_;
-  std::vector<std::unique_ptr<ProvableRule>> rules_;  // made when needed
-  std::vector<bool> derived_;                         // by rule
+  std::vector<std::unique_ptr<ProvableRule>> rules_;              // made when needed
+  std::vector<bool> derived_;                                     // by rule
+  std::map<std::string, std::unique_ptr<ProvableRule>> resized_;  // by text
 };
 
 std::string place(std::size_t step, const ProofChain& chain) {
@@ -193,7 +239,7 @@ Result<Replay> replay(const ProofChain& chain, const Graph& input, runtime::Back
                  "the chain begins at another graph",
                  {},
                  "give the original model, and the same --shape as to optimize-graph"};
-  Replayer replayer(chain, backend, options);
+  Replayer replayer(chain, backend, options, false);
   Replay result{input, 0, 0};
   for (std::size_t k = 0; k < chain.steps.size(); ++k) {
     if (stop.stop_requested()) return Error{ErrorCode::kInterrupted, "interrupted", {}, {}};
@@ -215,7 +261,7 @@ Result<Replay> replay(const ProofChain& chain, const Graph& input, runtime::Back
 Result<Graph> replay_at_other_sizes(const ProofChain& chain, const Graph& input,
                                     runtime::Backend& backend, const ReplayOptions& options,
                                     const core::StopToken& stop) {
-  Replayer replayer(chain, backend, options);
+  Replayer replayer(chain, backend, options, true);
   Graph graph = input;
   for (std::size_t k = 0; k < chain.steps.size(); ++k) {
     if (stop.stop_requested())
