@@ -2,6 +2,9 @@
 #include "jobs/optimize/open_result.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -9,6 +12,7 @@
 
 #include "jobs/models/model_files.h"
 #include "models/onnx/writing/contrib.h"
+#include "search/baseline/simplify.h"
 #include "search/equivalence/equivalence.h"
 #include "search/proofs/proof_chain.h"
 
@@ -29,6 +33,26 @@ Sizes others(std::int64_t size) {
   return sizes;
 }
 
+/// Constant expressions that are others at other sizes: the file has to compute them.
+std::set<core::NodeId> varying_constants(const core::Graph& graph, const core::Graph& other) {
+  std::set<core::NodeId> varying;
+  const auto differs = [&](core::TensorId id) {
+    if (!id.valid()) return false;
+    const core::Tensor& tensor = graph.tensor(id);
+    if (tensor.producer.valid()) return varying.contains(tensor.producer);
+    return !other.contains(id) || tensor.type != other.tensor(id).type ||
+           (tensor.value && other.tensor(id).value && !(*tensor.value == *other.tensor(id).value));
+  };
+  for (const core::NodeId id : graph.order()) {
+    if (!graph.is_constant_expression(id)) continue;
+    const core::Node& node = graph.node(id);
+    if (!other.contains(id) || node.attributes != other.node(id).attributes ||
+        std::ranges::any_of(node.inputs, differs))
+      varying.insert(id);
+  }
+  return varying;
+}
+
 class Opening {
  public:
   Opening(const OptimizeRequest& request, const OptimizeJob& job, const core::Graph& graph,
@@ -47,7 +71,8 @@ class Opening {
     if (file && !passes_judge(*file, open)) file.reset();
     if (!file) open.clear();
     std::string text = note(dimensions, open);
-    return {std::move(file), std::move(judgment_), std::move(text)};
+    return {
+        std::move(file), std::move(judgment_), {varying_.begin(), varying_.end()}, std::move(text)};
   }
 
  private:
@@ -55,6 +80,7 @@ class Opening {
   struct Sized {
     models::OnnxModel model;
     std::optional<core::Graph> graph;  ///< None: the steps cannot be taken there.
+    std::string why_not;
   };
 
   std::optional<Sized> at(std::span<const OpenDimension> dimensions, const Sizes& sizes) const {
@@ -62,34 +88,66 @@ class Opening {
     import.shapes = models::shapes_at(job_.model, dimensions, sizes);
     auto model = models::read_onnx(job_.model_file, import);
     if (!model) return std::nullopt;
-    Sized sized{*std::move(model), std::nullopt};
+    Sized sized{*std::move(model), std::nullopt, {}};
     if (request_.contrib) sized.model.header = models::with_contrib(*sized.model.header);
     auto graph = search::replay_at_other_sizes(
         chain_, sized.model.graph, *job_.backend,
         {.allow_range_changes = request_.rules.allow_range_changes}, context_.stop);
-    if (graph) sized.graph = *std::move(graph);
+    if (graph)
+      sized.graph = *std::move(graph);
+    else
+      sized.why_not = graph.error().to_string();
     return sized;
   }
 
-  static bool agrees(models::OpenExport& file, const Sized& sized) {
+  /// The graph with its constants folded but for some.
+  core::Result<core::Graph> folded(const core::Graph& graph, const models::ModelHeader& header,
+                                   const std::set<core::NodeId>& varying) const {
+    if (request_.keep_constants) return graph;
+    std::vector<core::NodeId> kept = models::constants_within_originals(graph, header);
+    kept.insert(kept.end(), varying.begin(), varying.end());
+    return search::fold_constants(graph, *job_.backend, kept);
+  }
+
+  core::Result<models::OpenExport> begin(const std::set<core::NodeId>& varying) const {
+    SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph graph,
+                               folded(graph_, *job_.model.header, varying));
+    return models::OpenExport::begin(graph, *job_.model.header);
+  }
+
+  bool agrees(models::OpenExport& file, const Sized& sized, const std::set<core::NodeId>& varying) {
+    why_not_ = sized.why_not;
     if (!sized.graph) return false;
-    const auto same = file.add(*sized.graph, *sized.model.header);
-    return same.ok() && *same;
+    const auto graph = folded(*sized.graph, *sized.model.header, varying);
+    const auto same = graph ? file.add(*graph, *sized.model.header) : core::Status(graph.error());
+    if (!same) why_not_ = same.error().to_string();
+    return same.ok();
   }
 
   bool may_stay_open(const OpenDimension& dimension) {
-    auto file = models::OpenExport::begin(graph_, *job_.model.header);
-    if (!file) return false;
-    Sizes& found = sizes_.emplace_back();
+    std::optional<models::OpenExport> file;
+    std::set<core::NodeId> varying;
+    Sizes found;
     for (const std::int64_t size : others(dimension.size)) {
       const auto sized = at(std::span(&dimension, 1), {size});
       if (!sized) continue;
-      if (!agrees(*file, *sized)) break;
+      if (!file) {
+        if (sized->graph) varying = varying_constants(graph_, *sized->graph);
+        auto begun = begin(varying);
+        if (!begun) return false;
+        file.emplace(*std::move(begun));
+      }
+      if (!agrees(*file, *sized, varying)) {
+        why_closed_[dimension.text()] = why_not_;
+        return false;
+      }
       found.push_back(size);
-      if (found.size() == 2) return true;
+      if (found.size() == 2) break;
     }
-    sizes_.pop_back();
-    return false;
+    if (found.size() < 2) return false;
+    sizes_.push_back(std::move(found));
+    varying_.insert(varying.begin(), varying.end());
+    return true;
   }
 
   /// Both files computed the same there too.
@@ -103,13 +161,13 @@ class Opening {
   }
 
   std::optional<models::OpenExport> at_all_sizes(std::span<const OpenDimension> open) {
-    auto file = models::OpenExport::begin(graph_, *job_.model.header);
+    auto file = begin(varying_);
     if (!file) return std::nullopt;
     for (const std::size_t turn : {0u, 1u}) {
       Sizes sizes;
       for (const Sizes& found : sizes_) sizes.push_back(found[turn]);
       const auto sized = at(open, sizes);
-      if (!sized || !agrees(*file, *sized) || !is_equivalent(*sized)) return std::nullopt;
+      if (!sized || !agrees(*file, *sized, varying_) || !is_equivalent(*sized)) return std::nullopt;
       others_.push_back({sized->model.graph, text_of(open, sizes)});
     }
     return std::optional(*std::move(file));
@@ -148,7 +206,7 @@ class Opening {
       if (is_open(dimension))
         left.push_back(dimension.text());
       else
-        closed.push_back(fmt::format("{}={}", dimension.text(), dimension.size));
+        closed.push_back(closed_text(dimension));
     }
     std::string text;
     if (!left.empty())
@@ -163,6 +221,12 @@ class Opening {
     return text;
   }
 
+  std::string closed_text(const OpenDimension& dimension) const {
+    const auto why = why_closed_.find(dimension.text());
+    return fmt::format("{}={}{}", dimension.text(), dimension.size,
+                       why == why_closed_.end() ? "" : fmt::format(" ({})", why->second));
+  }
+
   const OptimizeRequest& request_;
   const OptimizeJob& job_;
   const core::Graph& graph_;
@@ -170,6 +234,9 @@ class Opening {
   const Context& context_;
   std::vector<Sizes> sizes_;           // of each dimension that may stay open: two others
   std::vector<SizedOriginal> others_;  // at all of them together
+  std::set<core::NodeId> varying_;
+  std::string why_not_;                            // what was tried last does not hold
+  std::map<std::string, std::string> why_closed_;  // by dimension
   OpenJudgment judgment_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "jobs/optimize/open_judgment.h"
 #include "jobs/optimize/optimize_job.h"
@@ -14,11 +15,13 @@ namespace soapstone::jobs {
 struct OpenResult {
   std::optional<models::OpenExport> file;  ///< None: no size can stay open.
   OpenJudgment judgment;                   ///< Of the file.
+  std::vector<core::NodeId> computed;      ///< Constant expressions that the file computes.
   std::string note;  ///< A sentence about what was found; empty: no size was open.
 };
 
-/// `chain` leads from the model to `graph`, folding included. Takes no part in what is computed at
-/// the sizes given: a failure elsewhere means that sizes are declared as they are here.
+/// `chain` leads from the model to `graph`, in which constants are not folded yet. Takes no part in
+/// what is computed at the sizes given: a failure elsewhere means that sizes are declared as they
+/// are here.
 OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
                             const core::Graph& graph, const search::ProofChain& chain,
                             const Context& context);

@@ -62,12 +62,15 @@ core::Status require_judged(const fs::path& judged, const fs::path& output) {
 }
 
 /// Constant expressions as their values, unless they are to be kept; what belongs to an ONNX node
-/// that is written as it was read stays. `chain`: gets the step that this is; may be null.
+/// that is written as it was read stays, and so do those of `computed`. `chain`: gets the step that
+/// this is; may be null.
 core::Result<core::Graph> as_written(const core::Graph& graph, const models::ModelHeader& header,
                                      runtime::Backend& backend, bool keep_constants,
-                                     search::ProofChain* chain) {
+                                     search::ProofChain* chain,
+                                     std::span<const core::NodeId> computed = {}) {
   if (keep_constants) return graph;
-  const auto kept = models::constants_within_originals(graph, header);
+  auto kept = models::constants_within_originals(graph, header);
+  kept.insert(kept.end(), computed.begin(), computed.end());
   SOAPSTONE_ASSIGN_OR_RETURN(core::Graph folded, search::fold_constants(graph, backend, kept));
   if (chain != nullptr) {
     chain->add(search::ChainStep::Kind::kFoldConstants, folded.hash());
@@ -109,12 +112,14 @@ core::Status write_result(const OptimizeRequest& request, const OptimizeJob& job
     nothing.input = report.chain.input;
     return write_proof(request, nothing);
   }
-  search::ProofChain chain = report.chain;
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      const core::Graph graph,
-      as_written(report.graph, *job.model.header, *job.backend, request.keep_constants, &chain));
-  const OpenResult open = leave_sizes_open(request, job, graph, chain, context);
+  const OpenResult open = leave_sizes_open(request, job, report.graph, report.chain, context);
   if (!open.note.empty()) run.notes.push_back(open.note);
+  std::span<const core::NodeId> computed;
+  if (open.file) computed = open.computed;
+  search::ProofChain chain = report.chain;
+  SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph graph,
+                             as_written(report.graph, *job.model.header, *job.backend,
+                                        request.keep_constants, &chain, computed));
   if (open.file) {
     SOAPSTONE_RETURN_IF_ERROR(open.file->write(request.output));
     SOAPSTONE_RETURN_IF_ERROR(require_judged(open.judgment.path, request.output));

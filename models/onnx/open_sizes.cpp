@@ -1,11 +1,12 @@
-// Nothing in a file depends on a size if the file is the same, byte for byte, whatever the size,
-// but for the shapes that it declares.
+// The files that are written at several sizes become one, which computes the sizes that differ and
+// leaves open those that it declares.
 #include "models/onnx/open_sizes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "models/onnx/open_constants.h"
 #include "models/onnx/writing/onnx_export.h"
 
 namespace soapstone::models {
@@ -28,20 +29,6 @@ core::Dims sizes_of(const core::Graph& graph, const std::string& input) {
       return core::concrete(graph.tensor(id).type.shape).value_or(core::Dims{});
   }
   return {};
-}
-
-/// Removes everything that differs only because of the sizes.
-void clear_shapes(onnx::GraphProto& graph) {
-  graph.clear_input();
-  graph.clear_output();
-  graph.clear_value_info();
-}
-
-bool same_weights(const std::vector<NamedWeight>& a, const std::vector<NamedWeight>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const NamedWeight& x, const NamedWeight& y) {
-                      return x.name == y.name && (x.value == y.value || *x.value == *y.value);
-                    });
 }
 
 /// Sizes of `value` that are others in `other` become open. True: there were some.
@@ -102,9 +89,12 @@ std::map<std::string, core::Dims> shapes_at(const OnnxModel& model,
 }
 
 struct OpenExport::State {
-  ExportedModel exported;
-  onnx::GraphProto declared;  ///< Inputs and outputs as the original has them.
+  std::vector<ExportedModel> files;  ///< At each of the sizes.
+  onnx::GraphProto declared;         ///< Inputs and outputs as the original has them.
   bool has_external_weights = false;
+
+  core::Result<ExportedModel> open_file() const;
+  void declare_open(const onnx::GraphProto& theirs, onnx::GraphProto& ours) const;
 };
 
 OpenExport::OpenExport(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -113,36 +103,39 @@ OpenExport::~OpenExport() = default;
 
 core::Result<OpenExport> OpenExport::begin(const core::Graph& graph, const ModelHeader& header) {
   auto state = std::make_unique<State>();
-  SOAPSTONE_ASSIGN_OR_RETURN(state->exported, export_graph(graph, header));
+  SOAPSTONE_ASSIGN_OR_RETURN(ExportedModel first, export_graph(graph, header));
+  state->files.push_back(std::move(first));
   state->declared = header.skeleton.graph();
   state->has_external_weights = header.has_external_weights;
   return OpenExport(std::move(state));
 }
 
-core::Result<bool> OpenExport::add(const core::Graph& graph, const ModelHeader& header) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const ExportedModel other, export_graph(graph, header));
-  ExportedModel& own = state_->exported;
-  const auto without_shapes = [](onnx::ModelProto model) {
-    clear_shapes(*model.mutable_graph());
-    return model.SerializeAsString();
-  };
-  const onnx::GraphProto& theirs = other.model.graph();
-  onnx::GraphProto& ours = *own.model.mutable_graph();
-  if (without_shapes(own.model) != without_shapes(other.model) ||
-      !same_weights(own.weights, other.weights) || ours.input_size() != theirs.input_size() ||
-      ours.output_size() != theirs.output_size() ||
-      ours.value_info_size() < theirs.value_info_size())
-    return false;
-  for (int k = 0; k < ours.input_size(); ++k) {
-    const bool listed = k < state_->declared.input_size();
+core::Status OpenExport::add(const core::Graph& graph, const ModelHeader& header) {
+  SOAPSTONE_ASSIGN_OR_RETURN(ExportedModel other, export_graph(graph, header));
+  state_->files.push_back(std::move(other));
+  const auto file = state_->open_file();
+  if (!file) return file.error();
+  return core::Done{};
+}
+
+core::Result<ExportedModel> OpenExport::State::open_file() const {
+  SOAPSTONE_ASSIGN_OR_RETURN(ExportedModel file, with_open_constants(files));
+  for (const ExportedModel& other : files) {
+    const onnx::GraphProto &ours = file.model.graph(), &theirs = other.model.graph();
+    if (ours.input_size() != theirs.input_size() || ours.output_size() != theirs.output_size())
+      return core::unsupported("it has other inputs or outputs at other sizes");
+    declare_open(theirs, *file.model.mutable_graph());
+  }
+  return file;
+}
+
+void OpenExport::State::declare_open(const onnx::GraphProto& theirs, onnx::GraphProto& ours) const {
+  for (int k = 0; k < ours.input_size(); ++k)
     open_differing(*ours.mutable_input(k), theirs.input(k),
-                   listed ? &state_->declared.input(k) : nullptr);
-  }
-  for (int k = 0; k < ours.output_size(); ++k) {
-    const bool listed = k < state_->declared.output_size();
+                   k < declared.input_size() ? &declared.input(k) : nullptr);
+  for (int k = 0; k < ours.output_size(); ++k)
     open_differing(*ours.mutable_output(k), theirs.output(k),
-                   listed ? &state_->declared.output(k) : nullptr);
-  }
+                   k < declared.output_size() ? &declared.output(k) : nullptr);
   std::map<std::string, const onnx::ValueInfoProto*> inner;
   for (const auto& value : theirs.value_info()) inner[value.name()] = &value;
   auto& values = *ours.mutable_value_info();
@@ -153,12 +146,12 @@ core::Result<bool> OpenExport::add(const core::Graph& graph, const ModelHeader& 
                                        open_differing(value, *found->second, nullptr);
                               }),
                values.end());
-  return true;
 }
 
 core::Status OpenExport::write(const std::filesystem::path& path) const {
+  SOAPSTONE_ASSIGN_OR_RETURN(ExportedModel file, state_->open_file());
   auto status =
-      write_exported(state_->exported, state_->has_external_weights, path, kMostEmbeddedBytes);
+      write_exported(std::move(file), state_->has_external_weights, path, kMostEmbeddedBytes);
   if (status || !status.error().where.empty()) return status;
   return status.error().at(path.string());
 }

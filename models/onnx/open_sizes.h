@@ -39,8 +39,9 @@ class OpenExport {
   OpenExport(OpenExport&&) noexcept;
   ~OpenExport();
 
-  /// The same model at other sizes. True: it differs in declared sizes alone.
-  core::Result<bool> add(const core::Graph& graph, const ModelHeader& header);
+  /// The same model at other sizes. Errors: kUnsupported: no one file is right at these sizes, too;
+  /// the message says why.
+  core::Status add(const core::Graph& graph, const ModelHeader& header);
   /// Sizes in which the models differ are open in the file, as the original has them.
   core::Status write(const std::filesystem::path& path) const;
 
