@@ -26,50 +26,62 @@ ReadResult read_is_inf(OnnxImport& import) {
   return compose.finish(compose.append("mul", {any, side}));
 }
 
-/// ONNX has IsNaN since opset 9, of bf16 since 13, and IsInf since 10, of halves since 20.
-core::Status write_test(OnnxExport& out, const char* op_type, int since) {
+struct Test {
+  const char* name;
+  const char* onnx;
+  const char* equation;
+  Function function;
+  int since;  ///< The first opset that has it.
+  ReadFunction read;
+};
+
+/// ONNX has IsNaN of bf16 since opset 13, and IsInf of halves since opset 20.
+core::Status write_test(OnnxExport& out, const Test& test) {
   const DataType type = out.graph().tensor(out.node().inputs[0]).type.data_type;
-  const bool is_nan = since == 9;
+  const bool is_nan = test.function == Function::kIsNan;
+  int since = test.since;
   if (type == DataType::kBFloat16) since = is_nan ? 13 : 20;
   if (type == DataType::kFloat16 && !is_nan) since = 20;
   if (out.opset() < since)
     return cannot_write(out, "it has no such operator for elements of this type");
-  out.emit_same(op_type);
+  out.emit_same(test.onnx);
   return core::Done{};
 }
 
-OpDefinition define(const char* name, const char* equation, Function function, const char* onnx,
-                    int since, ReadFunction read) {
+OpDefinition define(const Test& test) {
   return OpDefinition({
-      .name = name,
-      .equation = equation,
+      .name = test.name,
+      .equation = test.equation,
       .attributes = std::vector<core::AttributeSchema>{},
       .inputs = Arity(1, 1),
       .op_class = OpClass::kElementwise,
-      .infer = [name](InferContext& c) -> std::vector<TensorType> {
+      .infer = [name = test.name](InferContext& c) -> std::vector<TensorType> {
         if (!require_elements(c, name, Elements::kFloating)) return {};
         return {{DataType::kBool, c.shape(0)}};
       },
       .semantics =
-          [function](const OpInstance& op) {
+          [function = test.function](const OpInstance& op) {
             SemanticsBuilder builder(1);
             builder.output(op.outputs[0].shape, [&](const Index& i) {
               return apply(function, {soapstone::ops::read(0, i)});
             });
             return std::move(builder).finish();
           },
-      .onnx = OnnxMapping{{reader(onnx, Elements::kFloating, std::move(read), since)},
-                          [onnx, since](OnnxExport& out) { return write_test(out, onnx, since); }},
+      .onnx = OnnxMapping{{reader(test.onnx, Elements::kFloating, test.read, test.since)},
+                          [test](OnnxExport& out) { return write_test(out, test); }},
   });
 }
 
 }  // namespace
 
 std::vector<OpDefinition> special_values_ops() {
-  return {define("is_nan", "x → 1 if x is not a number, else 0", Function::kIsNan, "IsNaN", 9,
-                 read_same("is_nan")),
-          define("is_inf", "x → 1 if x is ∞ or −∞, else 0", Function::kIsInfinite, "IsInf", 10,
-                 read_is_inf)};
+  const std::vector<Test> tests = {
+      {"is_nan", "IsNaN", "x → 1 if x is not a number, else 0", Function::kIsNan, 9,
+       read_same("is_nan")},
+      {"is_inf", "IsInf", "x → 1 if x is ∞ or −∞, else 0", Function::kIsInfinite, 10, read_is_inf}};
+  std::vector<OpDefinition> ops;
+  for (const Test& test : tests) ops.push_back(define(test));
+  return ops;
 }
 
 }  // namespace soapstone::ops
