@@ -143,6 +143,17 @@ ReadFunction read_aligned(std::string op, bool exchanged = false) {
   };
 }
 
+/// A real number equals itself unless it is NaN, and of that no proof over real numbers knows.
+ReadFunction read_reflexive(std::string op, bool exchanged = false) {
+  return [read = read_aligned(std::move(op), exchanged)](OnnxImport& import) -> ReadResult {
+    const bool is_guard = has_input(import, 1) && import.input(0) == import.input(1) &&
+                          core::is_floating(import.type(import.input(0)).data_type);
+    if (!is_guard) return read(import);
+    Composer compose(import);
+    return compose.finish(compose.append("not", {compose.append("is_nan", {import.input(0)})}));
+  };
+}
+
 /// Min, Max and Sum of any number of tensors, from left to right.
 ReadFunction read_chain(std::string op) {
   return [op = std::move(op)](OnnxImport& import) -> ReadResult {
@@ -183,8 +194,9 @@ std::vector<OnnxReader> readers(const Binary& op) {
     return {reader("Less", op.elements, read_aligned("less")),
             reader("Greater", op.elements, read_aligned("less", true))};
   if (is(op, "less_or_equal"))
-    return {reader("LessOrEqual", op.elements, read_aligned("less_or_equal"), 12),
-            reader("GreaterOrEqual", op.elements, read_aligned("less_or_equal", true), 12)};
+    return {reader("LessOrEqual", op.elements, read_reflexive("less_or_equal"), 12),
+            reader("GreaterOrEqual", op.elements, read_reflexive("less_or_equal", true), 12)};
+  if (is(op, "equal")) return {reader("Equal", op.elements, read_reflexive("equal"))};
   if (is(op, "add"))
     return {reader("Add", op.elements, read_aligned("add")),
             reader("Sum", op.elements, read_chain("add"))};
