@@ -187,6 +187,31 @@ class WrittenModelsTest(unittest.TestCase):
         written, _, _ = self.optimize(path, "--shape", "batch=3", outcome="no_gain_found")
         self.assertEqual(dims(written.graph.input[0]), ["batch", 8])
 
+    # --- Types ---
+
+    def test_sequences_and_optional_values_have_no_sizes(self):
+        tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, [2, 3])
+        for kind, operator, place in (
+                (helper.make_sequence_type_proto(tensor), "SequenceAt", ["place"]),
+                (helper.make_optional_type_proto(tensor), "OptionalGetElement", [])):
+            weights = {"place": np.int64(0)} if place else {}
+            nodes = linear_layers(weights) + [helper.make_node(operator, ["s", *place], ["e"]),
+                                              helper.make_node("Neg", ["e"], ["y"])]
+            path = self.space.path / f"{operator}.onnx"
+            graph = helper.make_graph(
+                nodes, "g", [helper.make_value_info("s", kind),
+                             helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])],
+                [helper.make_tensor_value_info("p", TensorProto.FLOAT, [4, 16]),
+                 helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])],
+                [numpy_helper.from_array(v, k) for k, v in weights.items()])
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)],
+                                        ir_version=8), path)
+            written, output, _ = self.optimize(path)
+            self.assertEqual(written.graph.input[0].type, kind)
+            self.assertEqual([node.op_type for node in written.graph.node].count("MatMul"), 1)
+            if operator == "SequenceAt":
+                self.assert_same(path, output, {"x": real(4, 8), "s": [real(2, 3), real(2, 3)]})
+
     # --- Opsets ---
 
     def old_network(self, opset):

@@ -124,7 +124,9 @@ class Settling {
     if (input.type().value_case() == onnx::TypeProto::VALUE_NOT_SET) {
       return at_input(input, "the model does not say its type", {});
     }
-    if (!input.type().has_tensor_type()) {  // a sequence, say: only opaque nodes read it
+    if (!input.type().has_tensor_type()) {
+      // A sequence, say: only opaque nodes read it, and nobody else may ask for its sizes.
+      type.shape_known = true;
       settled_.types.push_back(std::move(type));
       return core::Done{};
     }
