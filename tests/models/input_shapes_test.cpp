@@ -125,5 +125,26 @@ TEST(InputShapes, InputsWithDefaultValuesAreConstants) {
   EXPECT_EQ(parse_proto(write_checked(model)).graph().input_size(), 1);
 }
 
+TEST(InputShapes, DefaultsThatBecomeConstantsAreTold) {
+  const auto warnings_of = [](int ir_version) {
+    auto proto = model_from_text(R"(<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2] x, float[2] w, float[2] v) => (float[2] y) { t = Add(x, w) y = Mul(t, v) })");
+    proto.set_ir_version(ir_version);
+    for (const char* name : {"w", "v"}) {
+      auto& weight = *proto.mutable_graph()->add_initializer();
+      weight.set_name(name);
+      weight.set_data_type(onnx::TensorProto::FLOAT);
+      weight.add_dims(2);
+      weight.add_float_data(1);
+      weight.add_float_data(2);
+    }
+    return parse_onnx(proto.SerializeAsString())->warnings;
+  };
+  EXPECT_THAT(warnings_of(8),
+              ElementsAre("inputs with a default value are taken for constants, and "
+                          "a rewritten model has no such input: w, v"));
+  EXPECT_TRUE(warnings_of(3).empty());
+}
+
 }  // namespace
 }  // namespace soapstone::models

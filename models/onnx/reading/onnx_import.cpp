@@ -3,6 +3,7 @@
 #include "models/onnx/reading/onnx_import.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -17,15 +18,36 @@ namespace {
 
 using core::TensorId;
 
-/// Inputs with a default value are constants here: a graph is optimized for its weights.
-void drop_default_inputs(onnx::GraphProto& graph) {
+/// Inputs with a default value are constants here: a graph is optimized for its weights. The names
+/// of those that are gone.
+std::vector<std::string> drop_default_inputs(onnx::GraphProto& graph) {
   std::unordered_set<std::string> weights;
   for (const auto& weight : graph.initializer()) weights.insert(weight.name());
   for (const auto& weight : graph.sparse_initializer()) weights.insert(weight.values().name());
+  std::vector<std::string> dropped;
   auto& inputs = *graph.mutable_input();
   inputs.erase(std::remove_if(inputs.begin(), inputs.end(),
-                              [&](const auto& input) { return weights.contains(input.name()); }),
+                              [&](const auto& input) {
+                                if (!weights.contains(input.name())) return false;
+                                dropped.push_back(input.name());
+                                return true;
+                              }),
                inputs.end());
+  return dropped;
+}
+
+/// Before IR version 4 every weight was such an input, and could not be given.
+void warn_of_defaults(const std::vector<std::string>& dropped, ImportState& state) {
+  constexpr int kFirstVersion = 4;
+  if (dropped.empty() || state.model.ir_version() < kFirstVersion) return;
+  constexpr std::size_t kMostNamed = 3;
+  const std::size_t named = std::min(dropped.size(), kMostNamed);
+  state.warnings.push_back(fmt::format(
+      "inputs with a default value are taken for constants, and a rewritten model has no such "
+      "input: "
+      "{}{}",
+      fmt::join(dropped.begin(), dropped.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+      dropped.size() > named ? fmt::format(" and {} more", dropped.size() - named) : ""));
 }
 
 /// Weights that no Literal can hold are nodes until they are written.
@@ -168,7 +190,7 @@ core::Result<OnnxModel> import_model(std::string_view bytes, const ImportOptions
   SOAPSTONE_RETURN_IF_ERROR(inline_functions(document));
   // Before inputs with defaults go, so that two definitions of a name are still seen.
   SOAPSTONE_ASSIGN_OR_RETURN(const auto order, topological_order(document.graph()));
-  drop_default_inputs(*document.mutable_graph());
+  const auto dropped = drop_default_inputs(*document.mutable_graph());
 
   const bool contrib_assumed = import_contrib_domain(document);
   ImportState state(std::move(document), ExternalFiles(std::move(directories)));
@@ -176,6 +198,7 @@ core::Result<OnnxModel> import_model(std::string_view bytes, const ImportOptions
     state.warnings.push_back(fmt::format("operators of {} are read in version 1, as the model does "
                                          "not import that domain",
                                          ops::kContribDomain));
+  warn_of_defaults(dropped, state);
   prepare_checker(state, directory);
   declare_types(state);
   count_definitions(state);
