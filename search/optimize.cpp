@@ -83,17 +83,8 @@ void Optimizer::merge_in_results() {
       &Candidate::score);
 }
 
-core::Error Optimizer::runs_nowhere(const std::string& refusal) const {
-  const std::string why =
-      options_.opaque_nodes.empty() ? std::string() : options_.opaque_nodes + "; ";
-  return core::unsupported(
-      fmt::format("no runtime that is here can run the model: {}{}", why, refusal),
-      "mend the model, or install a runtime that has its operators; `allow_unchecked` optimizes it "
-      "without ever running it");
-}
-
 /// Decides whether nodes behind opaque ones may be rewritten: they may if some runtime can run the
-/// whole model, or if the user says so. A model that every runtime refuses is not worth a search.
+/// whole model, or if the user says so.
 core::Status Optimizer::look_at_opaque() {
   const std::vector<bool> depends = depends_on_opaque(original_);
   std::size_t opaque = 0, behind = 0;
@@ -102,17 +93,14 @@ core::Status Optimizer::look_at_opaque() {
     ++(ops::is_opaque(original_.node(id)) ? opaque : behind);
   }
   nodes_behind_opaque_ = behind;
-  runs_here_ = opaque == 0;
-  if (runs_here_ || options_.allow_unchecked) return core::Done{};
+  if (behind == 0 || options_.allow_unchecked) return core::Done{};
   if (judgment_) {
     progress_.stage(fmt::format("asking {}", judgment_->judge().runtime()));
     why_frozen_ = judgment_->refusal();
   } else {
     why_frozen_ = "no independent runtime is there";
   }
-  const std::string& refusal = judgment_ ? why_frozen_ : options_.runtime_refusal;
-  if (!clock_ && !refusal.empty()) return runs_nowhere(refusal);
-  freeze_ = behind > 0 && !why_frozen_.empty();
+  freeze_ = !why_frozen_.empty();
   return core::Done{};
 }
 

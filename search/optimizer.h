@@ -72,8 +72,6 @@ class Optimizer {
 
   core::Status prepare_checks();
   core::Status look_at_opaque();
-  core::Error runs_nowhere(const std::string& refusal) const;
-  bool may_time_here() const { return options_.measure && runs_here_ && !interrupted(); }
   core::Status verify();
   core::Status ask_judge();
   core::Status check_spread();
@@ -124,8 +122,6 @@ class Optimizer {
   std::size_t nodes_behind_opaque_ = 0;
   bool freeze_ = false;  ///< Nodes that depend on opaque ones stay as they are.
   std::string why_frozen_;
-  /// Our executor runs the whole model: what it takes for a part of it is no time of the model.
-  bool runs_here_ = true;
 };
 
 }  // namespace soapstone::search

@@ -160,15 +160,15 @@ void declare_records(CommandLine& line, OptimizeOptions& options) {
       .type("FILE");
 }
 
+/// The output may be the model itself: who asks for that wants it replaced.
 core::Status check_files(const OptimizeOptions& options) {
-  const jobs::OutputFile files[] = {{"--output",
-                                     options.request.dry_run ? "" : options.request.output,
-                                     options.request.overwrite, true},
-                                    {"--proof", options.request.proof},
-                                    {"--json", options.json},
-                                    {"--explain", options.explain},
-                                    {"--trace", options.request.trace},
-                                    {"--resume", options.request.resume}};
+  const jobs::OutputFile files[] = {
+      {"--output", options.request.dry_run ? "" : options.request.output, true},
+      {"--proof", options.request.proof},
+      {"--json", options.json},
+      {"--explain", options.explain},
+      {"--trace", options.request.trace},
+      {"--resume", options.request.resume}};
   return jobs::check_outputs(options.request.model, files);
 }
 
@@ -189,8 +189,6 @@ core::Result<int> samples_of(const std::string& verify) {
 void add_optimize_options(CommandLine& line, OptimizeOptions& options) {
   line.add("model", options.request.model, "ONNX file").type("FILE");
   line.add("-o,--output", options.request.output, "ONNX file to write").type("FILE");
-  line.add_flag("--overwrite", options.request.overwrite,
-                "The output may be the model itself, which it then replaces");
   line.add_flag("--dry-run", options.request.dry_run, "Report, but write nothing");
   line.add_flag("--keep-constants", options.request.keep_constants,
                 "Write what is computed from weights as nodes, not as its value");

@@ -1,14 +1,11 @@
 // See output_files.h.
 #include "jobs/base/output_files.h"
 
-#include <fcntl.h>
-#include <stdlib.h>  // mkstemp
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <string>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -32,25 +29,8 @@ bool same_file(const std::string& a, const std::string& b) {
 }
 
 core::Error clash(std::string message, const OutputFile& file) {
-  const std::string_view replace = file.is_model ? ", or set `overwrite` to replace the model" : "";
-  return usage_error(std::move(message),
-                     fmt::format("give another file as {}{}", file.name, replace))
+  return usage_error(std::move(message), fmt::format("give another file as {}", file.name))
       .at(file.path);
-}
-
-/// The reason why no file can be made there, by making one, since permissions do not tell of disks
-/// that are only read, nor of folders that hold what a system shows of itself; empty: it can.
-std::string why_not_in(const fs::path& folder) {
-  int descriptor = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
-  const bool has_nameless = descriptor >= 0 || (errno != EOPNOTSUPP && errno != EISDIR);
-  if (!has_nameless) {
-    std::string name = (folder / ".soapstone-XXXXXX").string();
-    descriptor = ::mkostemp(name.data(), O_CLOEXEC);
-    if (descriptor >= 0) ::unlink(name.c_str());
-  }
-  if (descriptor < 0) return std::strerror(errno);
-  ::close(descriptor);
-  return {};
 }
 
 /// Errors: kInvalidInput: no such folder, it is not writable, or the path is a folder.
@@ -63,16 +43,10 @@ core::Status check_writable(const OutputFile& file) {
   std::error_code ignored;
   const fs::path path(file.path);
   if (fs::is_directory(path, ignored)) return error("it is a directory");
-  const bool exists = fs::exists(path, ignored);
-  const bool is_regular = fs::is_regular_file(path, ignored);
-  if (file.is_model && exists && !is_regular) return error("it is not a regular file");
-  if (exists && access(path.c_str(), W_OK) != 0) return error(std::strerror(errno));
-  if (exists && !is_regular) return core::Done{};
-  // A link leads to the folder where the file will be.
-  const fs::path target =
-      fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : path;
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  if (const std::string reason = why_not_in(folder); !reason.empty()) return error(reason);
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const fs::path& asked = fs::exists(path, ignored) ? path : folder;
+  if (access(asked.c_str(), W_OK) != 0) return error(std::strerror(errno));
+  if (!fs::is_directory(folder, ignored)) return error(std::strerror(ENOTDIR));
   return core::Done{};
 }
 
@@ -81,7 +55,7 @@ core::Status check_writable(const OutputFile& file) {
 core::Status check_outputs(const std::string& input, std::span<const OutputFile> files) {
   for (std::size_t k = 0; k < files.size(); ++k) {
     if (!is_file(files[k])) continue;
-    const auto& [name, path, may_be_input, is_model] = files[k];
+    const auto& [name, path, may_be_input] = files[k];
     if (!may_be_input && !input.empty() && same_file(path, input))
       return clash(fmt::format("{} would overwrite the model", name), files[k]);
     for (const OutputFile& other : files.first(k))

@@ -13,13 +13,11 @@ struct OutputFile {
   std::string_view name;  ///< What messages call it: "`proof`".
   std::string path;       ///< Empty or "-": no file.
   bool may_be_input = false;
-  bool is_model = false;  ///< It replaces what has its name, so that no device or pipe will do.
 };
 
 /// None of them may be `input` (empty: no file), nor the same file as another; and each must be
 /// writable.
 /// Errors: kUsage for the first two, kInvalidInput for the third.
-/// A file is made in each folder for that, and has no name.
 core::Status check_outputs(const std::string& input, std::span<const OutputFile> files);
 
 }  // namespace soapstone::jobs
