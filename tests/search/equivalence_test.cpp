@@ -310,12 +310,17 @@ TEST(Compare, TheRangeExcusesWhatDoublesExplain) {
   EXPECT_TRUE(within(inf, -inf, overflow, {{inf, 1}, {-inf, 1}, true})) << "beyond all types";
 }
 
-/// (x·s)·z, where s is so small that only x·z leaves the range; `behind` comes last.
+/// x·s⁶·z, where s⁶ is so small that only x·z leaves the range; `behind` comes last.
 core::Graph product_of(bool late, const std::string& behind) {
-  const std::string first = late ? "  p = mul(x, z)\n  q = mul(p, s)\n  r = mul(q, s)\n"
-                                 : "  p = mul(x, s)\n  q = mul(p, s)\n  r = mul(q, z)\n";
-  return graph_of("graph g\n  x: f32[512]\n  z: f32[512]\n  s = full(; shape=[], value=1e-19)\n" +
-                  first + behind + "  return y\n");
+  std::string body = late ? "  p = mul(x, z)\n" : "", last = late ? "p" : "x";
+  for (const char* const next : {"q1", "q2", "q3", "q4", "q5", "q6"}) {
+    body += std::string("  ") + next + " = mul(" + last + ", s)\n";
+    last = next;
+  }
+  body += late ? "  r = relu(q6)\n" : "  q7 = mul(q6, z)\n  r = relu(q7)\n";
+  return graph_of("graph g\n  x: f32[512]\n  z: f32[512]\n"
+                  "  s = full(; shape=[], value=1e-9)\n" +
+                  body + behind + "  return y\n");
 }
 
 TEST(Equivalence, OverflowIsLetThroughAndCounted) {

@@ -310,7 +310,7 @@ core::Graph chain_of_blocks(std::size_t count) {
       const auto w = builder.add_constant(
           weights(8, 8, static_cast<float>(k) + 0.1F * static_cast<float>(side)));
       const auto product = ops::append(builder, "matmul", {x, w});
-      sides.push_back((*ops::append(builder, side == 0 ? "tanh" : "exp", {(*product)[0]}))[0]);
+      sides.push_back((*ops::append(builder, side == 0 ? "tanh" : "sigmoid", {(*product)[0]}))[0]);
     }
     x = (*ops::append(builder, "sub", {sides[0], sides[1]}))[0];
   }
