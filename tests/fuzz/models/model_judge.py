@@ -253,6 +253,8 @@ class Judge:
                             f"{np.sum(~same_class)} of {a.size} elements, {a[at]} became {b[at]}")
             if self.sign_of_zero_decides(a[~same_class], b[~same_class]):
                 return Verdict()
+            if kind not in WILD and lost.any() and self.is_at_pole(inputs, name, ~same_class):
+                return Verdict()
             if kind in WILD and self.order_decides(result, inputs, name, letter, ~same_class):
                 return Verdict()
             if self.coarsest(letter) in "hb" and self.agree_when_rounded(result, inputs, name):
@@ -365,11 +367,18 @@ class Judge:
         a, b = (run[name].astype(np.float64) for run in (first, second))
         return a.shape == b.shape and bool(np.all((np.isfinite(a) == np.isfinite(b)) & (np.isnan(a) == np.isnan(b))))
 
-    def shaken(self, inputs, name, a, finite):
-        """How far the output moves when inputs move by a rounding error."""
+    def is_at_pole(self, inputs, name, where):
+        """Whether the original itself gives no finite number at each of these places when its inputs
+        move by a rounding error: 0 to the power of a mean that is 0 is infinite a little below it."""
+        left = where.copy()
+        for other in self.outputs_of_moved(inputs, name, 12):
+            left &= np.isfinite(other)
+        return not left.any()
+
+    def outputs_of_moved(self, inputs, name, count):
+        """The output for inputs that are moved by rounding errors, `count` times."""
         random = np.random.default_rng(0)
-        most = 0.0
-        for _ in range(3):
+        for _ in range(count):
             moved = {}
             for key, value in inputs.items():
                 letter = next((k for k, t in NUMPY.items() if t == value.dtype), "")
@@ -378,7 +387,12 @@ class Judge:
                     # A product of scalars is no array any more.
                     value = np.asarray(value.astype(np.float64) * factor, value.dtype)
                 moved[key] = value
-            other = run(self.session, moved)[name].astype(np.float64)
+            yield run(self.session, moved)[name].astype(np.float64)
+
+    def shaken(self, inputs, name, a, finite):
+        """How far the output moves when inputs move by a rounding error."""
+        most = 0.0
+        for other in self.outputs_of_moved(inputs, name, 3):
             usable = finite & np.isfinite(other)
             most = max(most, np.where(usable, abs(a - other), 0).max(initial=0))
         return most

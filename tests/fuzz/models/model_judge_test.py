@@ -74,6 +74,14 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.verdicts(beside_a_jump, rounded)[0], "")
         self.assertEqual(self.verdicts(beside_a_jump, wrong)[0], "wrong")
 
+    def test_a_pole_within_a_rounding_error_may_be_met(self):
+        def power(first):
+            return model([self.node("MatMul", "x", "w", to="sum"), self.node("Pow", "zero", "sum")],
+                         [("w", np.float32([[first], [1]])), ("zero", np.float32([0]))], shape=(64, 2))
+
+        self.assertEqual(self.verdicts(power(1), power(1 + 2.0**-23))[0], "")
+        self.assertNotEqual(self.verdicts(power(1), power(1.5))[0], "")
+
     def test_one_line_of_noise_excuses_no_other(self):
         weights = [("bias", np.full(8, 0.07143, np.float32)), ("none", np.float32([0])),
                    ("scale", np.float32([3000]))]
