@@ -100,12 +100,13 @@ class Flow {
 
   void backward(NodeId id) {
     const Node& node = graph_.node(id);
+    const bool is_unknown = is_opaque(node) || !has_shapes(node);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const TensorId input = node.inputs[k];
       if (!input.valid() || specials(input) == 0) continue;
       const Specials specials = this->specials(input);
       Specials& matter = matters_[input.index()];
-      if (is_opaque(node) || !has_shapes(node)) {
+      if (is_unknown) {
         if (magnitude_ == InputMagnitude::kOrdinary) matter |= specials;
         continue;
       }
