@@ -21,6 +21,7 @@ core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
   SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
                              simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
+  SOAPSTONE_RETURN_IF_ERROR(keep_weights_small());
   if (clock_) SOAPSTONE_RETURN_IF_ERROR(try_baseline());
   start_ = {report_.baseline, {}, {}};
   if (clock_) {
@@ -52,6 +53,30 @@ core::Status Optimizer::search_graphs() {
   report_.objective = options_.objective;
   report_.peak_limit_bytes = options_.peak_limit_bytes;
   report_.memory_before = runtime::memory_use(report_.baseline, timing_, options_.fusion);
+  return core::Done{};
+}
+
+/// Leaves out the rules of the baseline behind which the weights are larger than they may be.
+core::Status Optimizer::keep_weights_small() {
+  const WeightLimit& limit = objective_.weight_limit();
+  while (!limit.allows(report_.baseline) && !interrupted()) {
+    const std::vector<Waypoint> way = waypoints();
+    std::size_t at = way.size() - 1;
+    while (at > 1 && !limit.allows(way[at - 1].graph)) --at;
+    const Waypoint& culprit = way[at];
+    if (culprit.rules.empty()) {  // Equal operators were merged: nothing else can be left out.
+      report_.baseline = original_;
+      report_.simplify = {};
+      break;
+    }
+    const std::string& rule = culprit.rules.front();
+    baseline_.exclude(rule);
+    weights_notes_.push_back(
+        fmt::format("the baseline's rule {} is left out: weights would grow", rule));
+    report_.simplify = {};
+    SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
+                               simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
+  }
   return core::Done{};
 }
 
@@ -128,6 +153,9 @@ Result<OptimizeReport> Optimizer::run() {
   note_specials();
   note_checks();
   note_interrupt();
+  std::ranges::copy(weights_notes_, std::back_inserter(report_.notes));
+  report_.has_limited_weights = objective_.weight_limit().has_refused();
+  report_.most_weight_bytes = objective_.weight_limit().most_bytes();
   return std::move(report_);
 }
 

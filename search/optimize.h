@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cost/models/measured_cost.h"
+#include "search/base/weight_growth.h"
 #include "search/baseline/simplify.h"
 #include "search/equivalence/equivalence.h"
 #include "search/equivalence/judgment.h"
@@ -28,6 +29,7 @@ struct OptimizeOptions {
   bool allow_unchecked = false;
   /// Inputs are known to hold no NaN and no infinity: nobody looks how far they would reach.
   bool assume_finite = false;
+  GrowthOptions growth;  ///< How much larger the weights of the result may be.
   runtime::Fusion fusion = runtime::Fusion::kFull;
   ObjectiveKind objective = ObjectiveKind::kLatency;
   std::size_t peak_limit_bytes = 0;  ///< For kLatencyUnderMemory.
@@ -138,6 +140,10 @@ struct OptimizeReport {
   std::vector<SpecialChange> special_changes;
   /// Rules that were left out where NaN and infinities matter (ops::SpecialValues).
   std::vector<std::string> left_out_for_specials;
+  /// Whether graphs were left out since their weights were larger than `OptimizeOptions::growth`
+  /// allows, and how large they may be.
+  bool has_limited_weights = false;
+  std::size_t most_weight_bytes = 0;
   /// For kNotEquivalent: the first step after which results differ. Nothing explains it, or too
   /// many rules were taken out before.
   std::string offending_rule;

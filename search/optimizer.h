@@ -26,10 +26,12 @@ class Optimizer {
             cost::CostModel& cost, runtime::Backend& backend, const OptimizeOptions& options,
             core::ProgressSink& progress, const core::StopToken& stop)
       : original_(original), baseline_(baseline), rules_(rules), cost_(cost), backend_(backend),
-        timing_(options.timing ? *options.timing : backend), options_(options), progress_(progress),
-        stop_(stop),
+        timing_(options.timing ? *options.timing : backend), options_(options),
+        trials_(options.trials), progress_(progress), stop_(stop),
         objective_(options.objective, options.peak_limit_bytes, cost, timing_, options.fusion) {
     if (options.clock != nullptr) clock_.emplace(*options.clock);
+    objective_.limit_weights(WeightLimit(original, options.growth));
+    trials_.weight_limit = objective_.weight_limit();
   }
 
   core::Result<OptimizeReport> run();
@@ -51,6 +53,7 @@ class Optimizer {
   core::Status run_round();
   void start_again();
   core::Status search_graphs();
+  core::Status keep_weights_small();
   std::vector<std::string> in_use(std::vector<std::string> forms) const;
   void merge_in_results();
   void drop_unwritable();
@@ -104,6 +107,7 @@ class Optimizer {
   runtime::Backend& backend_;  ///< Checks.
   runtime::Backend& timing_;   ///< Times.
   const OptimizeOptions& options_;
+  TrialOptions trials_;  ///< Those of the options, and how large weights may be.
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
   Objective objective_;
@@ -120,7 +124,8 @@ class Optimizer {
   std::optional<Found> difference_;
   RegionMemory memory_;
   std::size_t nodes_behind_opaque_ = 0;
-  bool freeze_ = false;  ///< Nodes that depend on opaque ones stay as they are.
+  std::vector<std::string> weights_notes_;  ///< Rules of the baseline that let weights grow.
+  bool freeze_ = false;                     ///< Nodes that depend on opaque ones stay as they are.
   std::string why_frozen_;
 };
 

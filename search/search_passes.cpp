@@ -40,6 +40,12 @@ bool Searcher::may_go_on(const Pass& pass) const {
 bool Searcher::improve(const Pass& pass) {
   if (pass.method == Pass::Method::kContest) return improve_by_contest(pass);
   if (pass.method == Pass::Method::kSaturation) return improve(pass, pass.saturates());
+  // What regions propose may be faster by larger weights alone, more of them than the whole may
+  // have.
+  const bool may_grow = !objective_.weight_limit().has_refused() || stage_.lower_peak;
+  if (!may_grow && std::ranges::find(stage_.guides, Guide::kLatencyNoGrowth) == stage_.guides.end())
+    for (const Guide guide : {Guide::kLatencyAtGrowth, Guide::kLatencyNoGrowth})
+      stage_.guides.push_back(guide);
   for (const Guide guide : stage_.guides) {
     if (!may_go_on(pass)) return false;
     if (improve(pass, pass.moves(guide))) return true;

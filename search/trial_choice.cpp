@@ -20,7 +20,7 @@ constexpr int kAskedAgain = 2;
 /// `whole`: the original compared with the baseline; likewise afterwards.
 core::Status Optimizer::try_without(const std::string& rule,
                                     core::Result<cost::Comparison>& whole) {
-  const double budget_s = options_.trials.most_s;
+  const double budget_s = trials_.most_s;
   SimplifyReport simplified;
   baseline_.exclude(rule);
   SOAPSTONE_ASSIGN_OR_RETURN(core::Graph without,
@@ -47,7 +47,7 @@ core::Status Optimizer::try_without(const std::string& rule,
 core::Status Optimizer::try_baseline() {
   if (original_.hash() == report_.baseline.hash() || interrupted()) return core::Done{};
   progress_.stage(fmt::format("timing the baseline in {}", clock_->runtime()));
-  auto whole = clock_->compare_file(original_, report_.baseline, options_.trials.most_s, stop_);
+  auto whole = clock_->compare_file(original_, report_.baseline, trials_.most_s, stop_);
   std::vector<std::pair<int, std::string>> rules;
   for (const auto& [rule, count] : report_.simplify.rules_applied) rules.emplace_back(count, rule);
   std::ranges::sort(rules, std::ranges::greater{});
@@ -71,7 +71,7 @@ void Optimizer::add_forms(const std::vector<std::string>& names, Replayed& now) 
   if (names.empty() || objective_.needs_memory() || interrupted()) return;
   progress_.stage(fmt::format("trying forms in {}", clock_->runtime()));
   const Forms forms(rules_, names, !freeze_, ops::SpecialValues(now.graph));
-  try_forms(forms, *clock_, options_.trials, progress_, stop_, *report_.trials, now);
+  try_forms(forms, *clock_, trials_, progress_, stop_, *report_.trials, now);
 }
 
 /// What is left of the candidate behind its trials. An interrupt, or no time for trials at all, is
@@ -82,7 +82,7 @@ Replayed Optimizer::tried_candidate(const Candidate& candidate) {
   if (!interrupted()) {
     progress_.stage(fmt::format("trying changes in {}", clock_->runtime()));
     Replayed tried = run_trials(start_.graph, candidate, report_.search.cost_before.total_us,
-                                rules_, *clock_, options_.trials, progress_, stop_, report);
+                                rules_, *clock_, trials_, progress_, stop_, report);
     const bool is_judged = report.trials.size() > before || !report.given_up.empty();
     if (is_judged) return tried;
   }
@@ -105,7 +105,7 @@ void Optimizer::choose_by_trials() {
   std::vector<Step> steps = start_.steps;
   append_steps(steps, std::move(result.steps));
   result.steps = std::move(steps);
-  add_forms(options_.trials.last_forms, result);
+  add_forms(trials_.last_forms, result);
   if (result.steps.empty()) return;
   chosen_ = 0;
   core::Graph merged = merge_duplicates(result.graph, nullptr, !freeze_);
@@ -124,7 +124,7 @@ bool Optimizer::is_baseline_harmless() const {
 void Optimizer::time_result() {
   if (interrupted()) return;
   progress_.stage(fmt::format("timing the result in {}", clock_->runtime()));
-  const double budget_s = 2 * options_.trials.most_s;
+  const double budget_s = 2 * trials_.most_s;
   auto compared = clock_->compare_file(original_, chosen().graph, budget_s, stop_);
   // All depends on this one, so a runtime that failed is asked again until it is given up.
   for (int again = 0; again < kAskedAgain && !compared && !interrupted(); ++again)

@@ -48,6 +48,8 @@ void add_memory(ordered_json& json, const search::OptimizeReport& report) {
   json["peak_activation_bytes_after"] = json_or_null(report.latency_after, peak);
   json["weight_bytes_before"] = report.memory_before.weight_bytes;
   json["weight_bytes_after"] = report.memory_after.weight_bytes;
+  json["most_weight_bytes"] = report.most_weight_bytes;
+  json["left_out_for_weights"] = report.has_limited_weights;
 }
 
 void add_measurements(ordered_json& json, const search::OptimizeReport& report) {

@@ -122,9 +122,10 @@ void declare_checks(CommandLine& line, OptimizeOptions& options) {
   line.add("--inputs", options.request.inputs, "Inputs of your own to check on, too")
       .type("FILE.npz");
   add_judge_options(line, options.request.judge);
-  line.add_flag("--assume-finite", options.request.assume_finite,
-                "Inputs hold no NaN and no infinity: rewrites may let these reach results that they "
-                "do not reach in the model");
+  line.add_flag(
+      "--assume-finite", options.request.assume_finite,
+      "Inputs hold no NaN and no infinity: rewrites may let these reach results that they "
+      "do not reach in the model");
   line.add_flag(
       "--allow-unchecked", options.request.allow_unchecked,
       "Rewrite what follows operators that are not understood, too, if no runtime that is "
@@ -204,6 +205,12 @@ void add_optimize_options(CommandLine& line, OptimizeOptions& options) {
       .type("N")
       .between(1, 1 << 20);
   add_objective_options(line, options.objective);
+  line.add("--max-growth", options.max_growth,
+           "How much larger weights may become, in percent; above 0, 1 MB is free. Weights that "
+           "layers share stay shared")
+      .type("PERCENT")
+      .not_negative()
+      .shows_default();
   declare_search(line, options);
   add_rule_options(line, options.request.rules);
   line.add_flag("--list-rules", options.list_rules, "Show the rules and what they do");
@@ -247,6 +254,7 @@ core::Result<jobs::OptimizeRequest> request_of(const OptimizeOptions& options) {
   jobs::OptimizeRequest request = options.request;
   SOAPSTONE_ASSIGN_OR_RETURN(request.objective, objective_of(options.objective));
   request.peak_limit_bytes = peak_limit_bytes(options.objective);
+  request.growth.share = 0.01 * options.max_growth;
   SOAPSTONE_ASSIGN_OR_RETURN(request.samples, samples_of(options.verify));
   SOAPSTONE_ASSIGN_OR_RETURN(request.runtime,
                              runtime_of(options.runtime, options.request.judge.python));

@@ -17,6 +17,7 @@ struct OptimizeOptions : CommonOptions {
   std::string verify = "8";  ///< A number of inputs, or "off".
   std::string explain;       ///< `-`: after the report; else a file; empty: not at all.
   double require_speedup = 0;
+  double max_growth = 10;  ///< Percent.
   bool list_rules = false;
   bool portable = false;  ///< The default, said aloud.
 };

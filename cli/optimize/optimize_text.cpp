@@ -317,6 +317,11 @@ std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
             memory_text(report.memory_after, report.latency_after));
   lines.row("weights", peak_text(report.memory_before.weight_bytes),
             peak_text(report.memory_after.weight_bytes));
+  if (report.has_limited_weights)
+    lines.line(
+        fmt::format("weights may have {} at most: what needs more, or copies of shared ones, "
+                    "was left out (--max-growth)",
+                    peak_text(report.most_weight_bytes)));
   add_trials(lines, report);
   add_rules(lines, report);
   add_unproved(lines, report);

@@ -312,6 +312,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   SOAPSTONE_RETURN_IF_ERROR(choose_costs(request, job, context));
   job.optimize.objective = request.objective;
   job.optimize.peak_limit_bytes = request.peak_limit_bytes;
+  job.optimize.growth = request.growth;
   job.optimize.search = request.search;
   job.optimize.search.admits_made = admits_made(request, job);
   if (!request.trace.empty()) {

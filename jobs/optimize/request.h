@@ -74,6 +74,8 @@ struct OptimizeRequest {
   std::uint64_t seed = 0;
   JudgeRequest judge;
   bool allow_unchecked = false;
+  /// How much larger the weights of the result may be.
+  search::GrowthOptions growth;
   bool assume_finite = false;  ///< Inputs hold no NaN: how far it would reach is not looked at.
 
   // Records to write; empty paths: none.

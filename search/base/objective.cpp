@@ -17,8 +17,8 @@ constexpr std::size_t kRegionStates = 30;
 /// The weight of latency in a region's cost when its peak of memory counts first: it decides
 /// between equal peaks.
 constexpr double kLatencyShare = 1e-3;
-/// A graph above the bound on memory costs at least this many times the region's original: it is no
-/// gain, but may lead to one.
+/// A graph above a bound on memory or weights costs at least this many times the region's original:
+/// it is no gain, but may lead to one.
 constexpr double kAboveBound = 1.1;
 
 constexpr ObjectiveKind kKinds[] = {ObjectiveKind::kLatency, ObjectiveKind::kMemory,
@@ -67,6 +67,32 @@ class GuideCost final : public cost::CostModel {
   const runtime::Backend& backend_;
   runtime::Fusion fusion_;
   double latency_us_, bound_bytes_ = 0;
+};
+
+/// The latency of a region, of which graphs with larger weights are no gain.
+class GrowthCost final : public cost::CostModel {
+ public:
+  /// `most_bytes`: by how much the weights may be larger.
+  GrowthCost(const Graph& region, std::size_t most_bytes, const WeightLimit& limit,
+             cost::CostModel& cost)
+      : limit_(limit), cost_(cost), latency_us_(cost.graph_cost(region).total_us),
+        most_bytes_(limit.bytes_of_part(region) + most_bytes) {}
+
+  cost::GraphCost graph_cost(const Graph& graph) override {
+    cost::GraphCost cost = cost_.graph_cost(graph);
+    if (limit_.bytes_of_part(graph) > most_bytes_)
+      cost.total_us = std::max(cost.total_us, latency_us_) * kAboveBound;
+    return cost;
+  }
+  bool needs_quiet_machine() const override { return cost_.needs_quiet_machine(); }
+  std::vector<Item> breakdown(const Graph& graph) override { return cost_.breakdown(graph); }
+  std::string description() const override { return cost_.description(); }
+
+ private:
+  const WeightLimit& limit_;
+  cost::CostModel& cost_;
+  double latency_us_;
+  std::size_t most_bytes_;
 };
 
 }  // namespace
@@ -128,11 +154,14 @@ Objective::Settled Objective::settle(const Graph& graph, const ObjectiveStage& s
     settled.score = {0, use.peak_bytes, use.live_bytes, use.peak_steps, use.weight_bytes};
   }
   settled.score.latency_us = cost_.graph_cost(settled.graph).total_us;
+  settled.score.is_too_large = !weight_limit_.allows(settled.graph);
   return settled;
 }
 
 Score Objective::score(const Graph& graph, const ObjectiveStage& stage) const {
-  return settle(graph, stage).score;
+  if (needs_memory()) return settle(graph, stage).score;
+  return {.latency_us = cost_.graph_cost(graph).total_us,
+          .is_too_large = !weight_limit_.allows(graph)};
 }
 
 bool Objective::is_allowed(const Score& score, const ObjectiveStage& stage) const {
@@ -142,7 +171,7 @@ bool Objective::is_allowed(const Score& score, const ObjectiveStage& stage) cons
 
 bool Objective::is_gain(const Score& before, const Score& after,
                         const ObjectiveStage& stage) const {
-  if (!is_allowed(after, stage)) return false;
+  if (after.is_too_large || !is_allowed(after, stage)) return false;
   if (!stage.lower_peak)
     return after.peak_bytes <= stage.cap_bytes && after.latency_us < kRealGain * before.latency_us;
   // Equal blocks have equal peaks: the first that is mended leaves one peak less.
@@ -154,6 +183,7 @@ bool Objective::is_gain(const Score& before, const Score& after,
 }
 
 bool Objective::is_better(const Score& a, const Score& b) const {
+  if (a.is_too_large != b.is_too_large) return b.is_too_large;
   const bool by_latency = kind_ == ObjectiveKind::kLatency ||
                           (kind_ == ObjectiveKind::kLatencyUnderMemory && fits(a) && fits(b));
   if (!by_latency && a.peak_bytes != b.peak_bytes) return a.peak_bytes < b.peak_bytes;
@@ -163,6 +193,11 @@ bool Objective::is_better(const Score& a, const Score& b) const {
 std::unique_ptr<cost::CostModel> Objective::guide(Guide guide, const Graph& region,
                                                   const ObjectiveStage& stage) const {
   if (guide == Guide::kLatency) return nullptr;
+  if (guide == Guide::kLatencyAtGrowth || guide == Guide::kLatencyNoGrowth) {
+    const bool may_grow = guide == Guide::kLatencyAtGrowth;
+    return std::make_unique<GrowthCost>(region, may_grow ? weight_limit_.most_growth() : 0,
+                                        weight_limit_, cost_);
+  }
   return std::make_unique<GuideCost>(guide, region, stage, cost_, *backend_, fusion_);
 }
 

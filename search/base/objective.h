@@ -9,11 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/graph/graph.h"
 #include "cost/models/cost_model.h"
 #include "runtime/memory/memory_use.h"
+#include "search/base/weight_growth.h"
 
 namespace soapstone::search {
 
@@ -31,6 +33,7 @@ std::optional<ObjectiveKind> parse_objective(std::string_view text);
 struct Score {
   double latency_us = 0;
   std::size_t peak_bytes = 0, live_bytes = 0, peak_steps = 0, weight_bytes = 0;
+  bool is_too_large = false;  ///< Its weights have grown beyond the limit.
 };
 
 /// The cost that the search of a region follows to make its proposals. A region does not know how
@@ -41,6 +44,8 @@ enum class Guide : std::uint8_t {
   kLatencyAtSlack,   ///< Latency; its peak grows by no more than the whole graph's may.
   kLatencyNoLarger,  ///< Latency; its peak does not grow.
   kMemory,           ///< The region's peak, then its latency.
+  kLatencyAtGrowth,  ///< Latency; its weights grow by no more than the whole graph's may.
+  kLatencyNoGrowth,  ///< Latency; its weights do not grow.
 };
 
 /// One stretch of a search: what counts as better, and which guides propose.
@@ -66,6 +71,10 @@ class Objective {
   Objective(ObjectiveKind kind, std::size_t limit_bytes, cost::CostModel& cost,
             const runtime::Backend& backend, runtime::Fusion fusion)
       : kind_(kind), limit_bytes_(limit_bytes), cost_(cost), backend_(&backend), fusion_(fusion) {}
+
+  /// Graphs with larger weights are no gain, whatever their latency and peak.
+  void limit_weights(WeightLimit limit) { weight_limit_ = std::move(limit); }
+  const WeightLimit& weight_limit() const { return weight_limit_; }
 
   ObjectiveKind kind() const { return kind_; }
   std::size_t limit_bytes() const { return limit_bytes_; }
@@ -102,6 +111,7 @@ class Objective {
   cost::CostModel& cost_;
   const runtime::Backend* backend_ = nullptr;
   runtime::Fusion fusion_ = runtime::Fusion::kFull;
+  WeightLimit weight_limit_;
 };
 
 }  // namespace soapstone::search

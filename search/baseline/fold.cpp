@@ -1,10 +1,13 @@
 // Constant folding: the constant part of a graph is a graph of its own, without inputs, and the
 // backend runs it once.
+#include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
-#include "ops/definition/registry.h"
 #include "runtime/execution/executor.h"
+#include "runtime/launches/layout.h"
 #include "search/baseline/simplify.h"
 
 namespace soapstone::search {
@@ -15,34 +18,78 @@ using core::GraphBuilder;
 using core::NodeId;
 using core::TensorId;
 
-/// Small ones are what name_constants() found, and are written as they came.
-bool is_compact(const Graph& graph, const core::Node& node) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 16;
-  const auto dims = core::concrete(graph.tensor(node.outputs[0]).type.shape);
-  return node.op->movement == core::Movement::kFill &&
-         core::element_count(dims.value()) > kMostElements;
-}
+/// Folding may add so many bytes to a file for each constant.
+constexpr double kFreeBytes = double{1 << 18};
 
-/// Constant expressions that something else needs: their values are what has to be known.
-std::vector<TensorId> frontier(const Graph& graph, std::span<const NodeId> kept) {
-  std::vector<bool> stays(graph.node_bound(), false);
-  for (NodeId id : kept) {
-    if (graph.contains(id)) stays[id.index()] = true;
-  }
-  std::vector<TensorId> result;
-  for (NodeId id : graph.order()) {
-    if (stays[id.index()] || !graph.is_constant_expression(id) || is_compact(graph, graph.node(id)))
-      continue;
-    for (TensorId output : graph.node(id).outputs) {
-      bool needed = graph.is_output(output);
-      for (NodeId reader : graph.consumers(output)) {
-        needed = needed || stays[reader.index()] || !graph.is_constant_expression(reader);
-      }
-      if (needed) result.push_back(output);
+/// Which constant expressions stay nodes, since their values take more room than what they are
+/// computed from: a large `full`, a weight of small integers, a second version of a weight that is
+/// read as it is, too.
+class Folding {
+ public:
+  Folding(const Graph& graph, std::span<const NodeId> kept)
+      : graph_(graph), stays_(graph.node_bound(), false) {
+    for (const NodeId id : kept)
+      if (graph.contains(id)) stays_[id.index()] = true;
+    const std::vector<TensorId> wanted = frontier();
+    const std::map<TensorId, std::size_t> users = users_of_literals(wanted);
+    for (const TensorId id : wanted) {
+      double freed = kFreeBytes;
+      const std::vector<TensorId> behind = constants_behind(id);
+      for (const TensorId each : behind)
+        if (graph.tensor(each).value && !is_needed(each))
+          freed += bytes_of(each) / static_cast<double>(users.at(each));
+      if (bytes_of(id) <= freed) continue;
+      for (const TensorId each : behind)
+        if (const NodeId maker = graph.tensor(each).producer; maker.valid())
+          stays_[maker.index()] = true;
     }
   }
-  return result;
-}
+
+  /// Constant expressions that something else needs: their values are what has to be known.
+  std::vector<TensorId> frontier() const {
+    std::vector<TensorId> result;
+    for (const NodeId id : graph_.order()) {
+      if (stays_[id.index()] || !graph_.is_constant_expression(id)) continue;
+      for (const TensorId output : graph_.node(id).outputs)
+        if (is_needed(output)) result.push_back(output);
+    }
+    return result;
+  }
+
+ private:
+  bool is_needed(TensorId id) const {
+    return graph_.is_output(id) || std::ranges::any_of(graph_.consumers(id), [&](NodeId reader) {
+             return stays_[reader.index()] || !graph_.is_constant_expression(reader);
+           });
+  }
+
+  double bytes_of(TensorId id) const {
+    return static_cast<double>(runtime::storage_bytes(graph_.tensor(id).type));
+  }
+
+  /// The tensor and all that it is computed from.
+  std::vector<TensorId> constants_behind(TensorId root) const {
+    std::set<TensorId> seen{root};
+    std::vector<TensorId> all{root};
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const NodeId maker = graph_.tensor(all[k]).producer;
+      if (!maker.valid()) continue;
+      for (const TensorId input : graph_.node(maker).inputs)
+        if (input.valid() && seen.insert(input).second) all.push_back(input);
+    }
+    return all;
+  }
+
+  std::map<TensorId, std::size_t> users_of_literals(const std::vector<TensorId>& wanted) const {
+    std::map<TensorId, std::size_t> users;
+    for (const TensorId id : wanted)
+      for (const TensorId each : constants_behind(id)) ++users[each];
+    return users;
+  }
+
+  const Graph& graph_;
+  std::vector<bool> stays_;  ///< By node.
+};
 
 core::Result<Graph> only(const Graph& graph, const std::vector<TensorId>& outputs) {
   GraphBuilder builder(graph);
@@ -54,7 +101,7 @@ core::Result<Graph> only(const Graph& graph, const std::vector<TensorId>& output
 
 core::Result<Graph> fold_constants(const Graph& graph, runtime::Backend& backend,
                                    std::span<const NodeId> kept) {
-  const std::vector<TensorId> outputs = frontier(graph, kept);
+  const std::vector<TensorId> outputs = Folding(graph, kept).frontier();
   if (outputs.empty()) return graph;
   SOAPSTONE_ASSIGN_OR_RETURN(const Graph constants, only(graph, outputs));
   SOAPSTONE_ASSIGN_OR_RETURN(auto executable, runtime::Executable::make(constants, backend));

@@ -279,6 +279,7 @@ Candidate PlanTaker::carry_out(const Candidate& from, std::span<const rules::Rew
     if (found.empty() || found.back().candidate.steps.size() != plan.steps.size()) continue;
     Candidate& next = found.back().candidate;
     next.score = objective_.score(next.graph, stage);
+    if (next.score.is_too_large && !now.candidate.score.is_too_large) continue;
     next.cost_us = next.score.latency_us;
     add_site(now.candidate, next);
     now = std::move(found.back());

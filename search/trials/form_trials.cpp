@@ -63,7 +63,7 @@ class FormTrials {
 
   /// Keeps what a form makes of the graph if it is faster there, beyond noise.
   bool add(std::size_t form, FormUse used) {
-    if (used.steps.empty()) return false;
+    if (used.steps.empty() || !options_.weight_limit.allows(used.graph)) return false;
     Trial trial{forms_.name(form), used.steps.size(), 1, {}, Verdict::kLeftOut, {}};
     const double budget_s = std::clamp(left_s() / 4, options_.least_s, options_.most_s);
     const auto compared =

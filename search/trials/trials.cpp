@@ -105,6 +105,10 @@ class TrialRun {
       trial.verdict = Verdict::kNotApplicable;
       return note(std::move(trial));
     }
+    if (!options_.weight_limit.allows(with.graph)) {
+      trial.note = "the weights would be larger than they may be";
+      return note(std::move(trial));
+    }
     if (measure(trial, now_.graph, with.graph) && trial.measured.low > 1) {
       trial.verdict = Verdict::kKept;
       now_ = std::move(with);
@@ -117,7 +121,8 @@ class TrialRun {
     Replayed without = changed(group, false);
     Trial trial = trial_of(group);
     // All together were seen to be faster, so what cannot be judged alone stays.
-    if (!measure(trial, without.graph, now_.graph) || trial.measured.median >= 1) {
+    if (!options_.weight_limit.allows(without.graph) ||
+        !measure(trial, without.graph, now_.graph) || trial.measured.median >= 1) {
       trial.verdict = Verdict::kKept;
     } else {
       now_ = std::move(without);

@@ -10,6 +10,7 @@
 #include "core/graph/graph.h"
 #include "cost/models/measured_cost.h"
 #include "search/base/types.h"
+#include "search/base/weight_growth.h"
 #include "search/trials/site_replay.h"
 #include "verifier/admission.h"
 
@@ -46,6 +47,7 @@ struct TrialOptions {
   std::vector<std::string> forms = {};
   /// Likewise, but tried on what the search has made, since no rule looks into their operators.
   std::vector<std::string> last_forms = {};
+  WeightLimit weight_limit = {};  ///< What forms make is within it.
 };
 
 /// Sites that are tried together.

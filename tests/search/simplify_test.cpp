@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "ops/definition/indexing.h"
 #include "runtime/execution/executor.h"
 #include "search_fixture.h"
 
@@ -341,6 +342,43 @@ TEST(FoldConstants, LeavesLargeFullAsItIs) {
   ASSERT_TRUE(folded.ok());
   EXPECT_EQ(folded->hash(), graph.hash());
 }
+
+/// A row times a weight that is read as it is, or computed from a smaller or shared one.
+struct FoldedCase {
+  const char* what;
+  std::int64_t rows, columns;  ///< Of the constant.
+  bool is_read_itself;
+  std::string_view op;  ///< Makes the weight of it.
+  std::size_t nodes;    ///< That are left.
+};
+
+class FoldConstantsBySize : public testing::TestWithParam<FoldedCase> {};
+
+TEST_P(FoldConstantsBySize, FilesDoNotGrow) {
+  const FoldedCase& is = GetParam();
+  core::GraphBuilder builder;
+  const auto x = builder.add_input("x", {core::DataType::kFloat32, {1, 512}, true});
+  const auto w = builder.add_constant(weights(is.rows, is.columns, 1));
+  core::Attributes attributes;
+  if (is.op == "transpose") attributes.set("perm", ops::to_sizes(core::Dims{1, 0}));
+  if (is.op == "expand") attributes.set("shape", ops::to_sizes(core::Dims{512, 512}));
+  const auto made = *ops::append(builder, is.op, {w}, attributes);
+  std::vector<core::TensorId> outputs = {(*ops::append(builder, "matmul", {x, made[0]}))[0]};
+  if (is.is_read_itself) outputs.push_back((*ops::append(builder, "matmul", {x, w}))[0]);
+  builder.set_outputs(outputs);
+  const auto graph = *std::move(builder).finish();
+  const auto backend = runtime::make_reference_backend();
+  const auto folded = fold_constants(graph, *backend);
+  ASSERT_TRUE(folded.ok());
+  EXPECT_EQ(folded->order().size(), is.nodes) << is.what;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, FoldConstantsBySize,
+    testing::Values(FoldedCase{"another layout", 512, 512, false, "transpose", 1},
+                    FoldedCase{"a second layout", 512, 512, true, "transpose", 3},
+                    FoldedCase{"a repeated row", 1, 512, false, "expand", 2},
+                    FoldedCase{"another value", 512, 512, false, "relu", 1}));
 
 core::LiteralPtr literal(core::Dims dims, std::vector<float> values) {
   return std::make_shared<const core::Literal>(core::Literal::floats(std::move(dims), values));
