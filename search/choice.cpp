@@ -184,7 +184,7 @@ core::Status Optimizer::compare_baseline() {
   bool faster = report_.cost_before.total_us < kRealGain * before_us;
   if (clock_ && (report_.baseline_speedup || !interrupted())) {
     faster = report_.baseline_speedup && report_.baseline_speedup->low > 1;
-  } else if (options_.measure && !interrupted()) {
+  } else if (may_time_here()) {
     progress_.stage("timing the baseline");
     SOAPSTONE_ASSIGN_OR_RETURN(auto before, executable_of(original_, timing_, options_.fusion));
     SOAPSTONE_ASSIGN_OR_RETURN(auto after,
@@ -209,7 +209,7 @@ core::Status Optimizer::compare_baseline() {
 core::Status Optimizer::choose() {
   if (clock_) {
     choose_by_trials();
-  } else if (options_.measure && !interrupted()) {
+  } else if (may_time_here()) {
     SOAPSTONE_RETURN_IF_ERROR(choose_by_time());
   }
   const bool timed = report_.speedup.has_value() || report_.trials;

@@ -9,6 +9,7 @@
 
 #include "search/base/trace.h"
 #include "search/equivalence/opaque.h"
+#include "search/equivalence/sample_inputs.h"
 #include "search/optimizer.h"
 #include "search/passes/checkpoint.h"
 
@@ -108,8 +109,17 @@ void Optimizer::merge_in_results() {
       &Candidate::score);
 }
 
+core::Error Optimizer::runs_nowhere(const std::string& refusal) const {
+  const std::string why =
+      options_.opaque_nodes.empty() ? std::string() : options_.opaque_nodes + "; ";
+  return core::unsupported(
+      fmt::format("no runtime that is here can run the model: {}{}", why, refusal),
+      "mend the model, or install a runtime that has its operators, or give `inputs` that it "
+      "accepts; `allow_unchecked` optimizes it without ever running it");
+}
+
 /// Decides whether nodes behind opaque ones may be rewritten: they may if some runtime can run the
-/// whole model, or if the user says so.
+/// whole model, or if the user says so. A model that every runtime refuses is not worth a search.
 core::Status Optimizer::look_at_opaque() {
   const std::vector<bool> depends = depends_on_opaque(original_);
   std::size_t opaque = 0, behind = 0;
@@ -118,14 +128,19 @@ core::Status Optimizer::look_at_opaque() {
     ++(ops::is_opaque(original_.node(id)) ? opaque : behind);
   }
   nodes_behind_opaque_ = behind;
-  if (behind == 0 || options_.allow_unchecked) return core::Done{};
+  opaque_nodes_ = opaque;
+  if (opaque == 0 || options_.allow_unchecked) return core::Done{};
   if (judgment_) {
     progress_.stage(fmt::format("asking {}", judgment_->judge().runtime()));
     why_frozen_ = judgment_->refusal();
   } else {
     why_frozen_ = "no independent runtime is there";
   }
-  freeze_ = !why_frozen_.empty();
+  const bool is_refused = judgment_ ? judgment_->refuses_for_good()
+                                    : !options_.runtime_refusal.empty() && can_sample(original_);
+  if (!clock_ && is_refused)
+    return runs_nowhere(judgment_ ? why_frozen_ : options_.runtime_refusal);
+  freeze_ = behind > 0 && !why_frozen_.empty();
   return core::Done{};
 }
 
@@ -149,6 +164,7 @@ Result<OptimizeReport> Optimizer::run() {
     start_again();
   }
   if (options_.record_chain) record_chain();
+  report_.opaque_nodes = opaque_nodes_;
   note_proofs();
   note_specials();
   note_checks();

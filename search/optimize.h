@@ -30,6 +30,11 @@ struct OptimizeOptions {
   /// Inputs are known to hold no NaN and no infinity: nobody looks how far they would reach.
   bool assume_finite = false;
   GrowthOptions growth;  ///< How much larger the weights of the result may be.
+  /// For messages: the opaque nodes by their names in the file, and why they are opaque.
+  std::string opaque_nodes;
+  /// Why the runtime of the deployment, which then is no clock, cannot run the model; empty: it was
+  /// not asked, or can.
+  std::string runtime_refusal;
   runtime::Fusion fusion = runtime::Fusion::kFull;
   ObjectiveKind objective = ObjectiveKind::kLatency;
   std::size_t peak_limit_bytes = 0;  ///< For kLatencyUnderMemory.
@@ -100,6 +105,7 @@ struct OptimizeReport {
   SearchResult search;
   cost::GraphCost cost_before, cost_after;  ///< Costs of the baseline and of `graph`.
   std::size_t nodes_before = 0, nodes_after = 0;
+  std::size_t opaque_nodes = 0;  ///< Of the original: no cost knows of them.
   std::optional<Latency> latency_before, latency_after;
   ObjectiveKind objective = ObjectiveKind::kLatency;
   std::size_t peak_limit_bytes = 0;
@@ -150,7 +156,8 @@ struct OptimizeReport {
   std::vector<std::string> notes;  ///< Remarks for the reader: reference kernels, cut nodes.
 };
 
-/// Errors: those of the backend and of check_equivalence. A result that is not equivalent is an
+/// Errors: those of the backend and of check_equivalence; kUnsupported: there are opaque nodes, and
+/// every runtime that was asked refuses the model. A result that is not equivalent is an
 /// outcome, not an error.
 core::Result<OptimizeReport> optimize(const core::Graph& original, verifier::Admission& baseline,
                                       verifier::Admission& rules, cost::CostModel& cost,

@@ -75,6 +75,9 @@ class Optimizer {
 
   core::Status prepare_checks();
   core::Status look_at_opaque();
+  core::Error runs_nowhere(const std::string& refusal) const;
+  /// Our executor runs no opaque nodes: what it takes for the rest is no time of the model.
+  bool may_time_here() const { return options_.measure && opaque_nodes_ == 0 && !interrupted(); }
   core::Status verify();
   core::Status ask_judge();
   core::Status check_spread();
@@ -123,7 +126,7 @@ class Optimizer {
   std::optional<SpreadCheck> spread_;
   std::optional<Found> difference_;
   RegionMemory memory_;
-  std::size_t nodes_behind_opaque_ = 0;
+  std::size_t opaque_nodes_ = 0, nodes_behind_opaque_ = 0;
   std::vector<std::string> weights_notes_;  ///< Rules of the baseline that let weights grow.
   bool freeze_ = false;                     ///< Nodes that depend on opaque ones stay as they are.
   std::string why_frozen_;

@@ -117,6 +117,8 @@ core::Status Optimizer::ask_judge() {
 
 void Optimizer::note_checks() {
   auto& notes = report_.notes;
+  if (opaque_nodes_ > 0 && !clock_ && options_.measure)
+    notes.emplace_back("nothing was timed: no runtime that times has run the model as a whole");
   if (freeze_) {
     notes.push_back(fmt::format("{} operators behind ones that are not understood were left as "
                                 "they are, since nothing here "

@@ -6,10 +6,11 @@
 namespace soapstone::cli {
 
 void add_bench_options(CommandLine& line, BenchOptions& options) {
-  line.add("model", options.request.model, "ONNX file").type("FILE");
+  line.add("model", options.request.model, "ONNX file").type("FILE").reads("the model");
   line.add("--against", options.request.against,
            "Time another model in turn with it, and give the ratio")
-      .type("FILE");
+      .type("FILE")
+      .reads("what --against reads");
   line.add_flag("--breakdown", options.request.breakdown,
                 "Also time each kernel: by the runtime's profile, or each launch alone");
   add_timing_options(line, options.request.rounds, "a model", options.request.time_s, "--time", "");
@@ -19,10 +20,12 @@ void add_bench_options(CommandLine& line, BenchOptions& options) {
   add_timing_device_options(line, options.request.device);
   add_precision_option(line, options.request.device.precision);
   line.add("--import-costs", options.import_costs, "Read costs that --export-costs wrote")
-      .type("FILE");
+      .type("FILE")
+      .reads("what --import-costs reads");
   line.add("--export-costs", options.export_costs,
            "Write the database of costs as JSON Lines, for another machine")
-      .type("FILE");
+      .type("FILE")
+      .writes();
   add_seed_option(line, options.request.seed);
   add_common_options(line, options);
   set_examples(line, "  $ bench-graph model.onnx --breakdown\n"

@@ -14,7 +14,9 @@ namespace soapstone::cli {
 void add_build_options(CommandLine& line, BuildOptions& options) {
   line.add("name", options.name, "Built-in model").type("NAME");
   line.add_flag("--list", options.list, "List the models and their parameters");
-  line.add("-o,--output", options.output, "ONNX file to write [NAME.onnx]").type("FILE");
+  line.add("-o,--output", options.output, "ONNX file to write [NAME.onnx]")
+      .type("FILE")
+      .writes({.is_regular = true});
   line.add("--set", options.settings, "Set a parameter of the model; may be repeated")
       .type("KEY=NUMBER")
       .one_each();

@@ -6,10 +6,11 @@
 namespace soapstone::cli {
 
 void add_compare_options(CommandLine& line, CompareOptions& options) {
-  line.add("a", options.request.a, "ONNX file").required().type("FILE");
+  line.add("a", options.request.a, "ONNX file").required().type("FILE").reads("the model");
   line.add("b", options.request.b, "ONNX file with the same inputs and outputs")
       .required()
-      .type("FILE");
+      .type("FILE")
+      .reads("the model");
   line.add("--samples", options.request.equivalence.samples, "Random inputs to try")
       .type("N")
       .between(0, 1'000'000)
@@ -25,11 +26,13 @@ void add_compare_options(CommandLine& line, CompareOptions& options) {
   line.add("--inputs", options.request.inputs,
            "Inputs of your own, an array for each (numpy.savez); may be repeated")
       .type("FILE.npz")
-      .one_each();
+      .one_each()
+      .reads("what --inputs reads");
   line.add("--proof", options.request.proof,
            "What optimize-graph --proof wrote: replay it from A to B, and prove each of its "
            "rules; --samples 0 leaves out the numbers")
-      .type("FILE");
+      .type("FILE")
+      .reads("what --proof reads");
   line.add_flag("--allow-range-changes", options.request.allow_range_changes,
                 "With --proof: rules may lose values at the edges of floating types, as where "
                 "optimize-graph was allowed to use them");

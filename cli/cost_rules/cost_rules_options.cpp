@@ -8,7 +8,8 @@ namespace soapstone::cli {
 void add_cost_rules_options(CommandLine& line, CostRulesOptions& options) {
   line.add("files", options.request.files, "Rule files, .pb files of TASO among them")
       .type("FILE")
-      .required();
+      .required()
+      .reads("the rules");
   using jobs::GainKind;
   line.add_choice<GainKind>(
           "--costs", options.request.costs,

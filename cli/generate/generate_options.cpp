@@ -31,8 +31,12 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
            "Rule files, with commas, that are there already: what follows from them is left "
            "out; `shipped`: the shipped ones but generated.rules")
       .type("FILE")
-      .separated_by(',');
-  line.add("-o,--output", options.request.output, "The rule file to write").type("FILE").required();
+      .separated_by(',')
+      .reads("what --known reads");
+  line.add("-o,--output", options.request.output, "The rule file to write")
+      .type("FILE")
+      .required()
+      .writes({.is_regular = true});
   line.add("--memory-limit", options.request.memory_limit_mb,
            "MiB that the tables of the enumeration may take; 0: any")
       .type("MIB");

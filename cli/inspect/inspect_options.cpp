@@ -6,10 +6,10 @@
 namespace soapstone::cli {
 
 void add_inspect_options(CommandLine& line, InspectOptions& options) {
-  line.add("model", options.request.model, "ONNX file").required().type("FILE");
+  line.add("model", options.request.model, "ONNX file").required().type("FILE").reads("the model");
   line.add_flag("--text", options.as_text, "Print the graph in Soapstone's text format instead");
-  line.add("--dot", options.dot, "Write the graph for Graphviz").type("FILE");
-  line.add("--svg", options.svg, "Draw the graph (needs Graphviz)").type("FILE");
+  line.add("--dot", options.dot, "Write the graph for Graphviz").type("FILE").writes();
+  line.add("--svg", options.svg, "Draw the graph (needs Graphviz)").type("FILE").writes();
   add_shape_option(line, options.request.shapes);
   add_fusion_option(line, options.request.fusion);
   add_common_options(line, options);

@@ -11,11 +11,13 @@ void add_measure_options(CommandLine& line, MeasureOptions& options) {
            "ONNX files, or built-in networks (build-model --list), with commas between them")
       .type("MODEL,...")
       .separated_by(',')
-      .required();
+      .required()
+      .reads("the model");
   line.add("-o,--output", options.request.output,
            "File of costs; what is in it already is not measured again")
       .type("FILE.jsonl")
-      .required();
+      .required()
+      .writes();
   line.add("--time", options.request.time_s, "Seconds for all models together")
       .type("S")
       .positive()

@@ -43,10 +43,7 @@ int main(int argc, char** argv) {
   return cli::run_main(argc, argv, line, options, [&](cli::Session& session) -> core::Status {
     cli::imply_strategy(line, options);
     if (options.list_rules) return list_rules(options, session);
-    core::Status usable = cli::check_usage(options);
-    if (usable) return optimize(options, session);
-    // --json may name a file that must not be overwritten, not even with the error.
-    if (usable.error().code == core::ErrorCode::kUsage && options.json != "-") options.json.clear();
-    return usable;
+    SOAPSTONE_RETURN_IF_ERROR(cli::check_usage(options));
+    return optimize(options, session);
   });
 }

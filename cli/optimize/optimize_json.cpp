@@ -132,6 +132,7 @@ std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
   json["estimated_share"] = report.cost_after.estimated_share();
   json["nodes_before"] = report.nodes_before;
   json["nodes_after"] = report.nodes_after;
+  json["opaque_nodes"] = report.opaque_nodes;
   json["launches_before"] = report.cost_before.launches;
   json["launches_after"] = report.cost_after.launches;
   json["graphs_expanded"] = report.search.graphs_expanded;

@@ -7,7 +7,6 @@
 
 #include "cli/options/device_options.h"
 #include "cli/options/rule_options.h"
-#include "jobs/base/output_files.h"
 #include "jobs/base/usage_error.h"
 
 namespace soapstone::cli {
@@ -120,7 +119,8 @@ void declare_checks(CommandLine& line, OptimizeOptions& options) {
       .type("N|off")
       .shows_default();
   line.add("--inputs", options.request.inputs, "Inputs of your own to check on, too")
-      .type("FILE.npz");
+      .type("FILE.npz")
+      .reads("what --inputs reads");
   add_judge_options(line, options.request.judge);
   line.add_flag(
       "--assume-finite", options.request.assume_finite,
@@ -140,7 +140,8 @@ void declare_checks(CommandLine& line, OptimizeOptions& options) {
       .not_negative();
   line.add("--proof", options.request.proof,
            "Write how the result was made, for compare-graphs --proof")
-      .type("FILE");
+      .type("FILE")
+      .writes();
   line.add_flag("--strict", options.request.strict,
                 "Refuse models with operators that are not understood");
   line.add("--require-speedup", options.require_speedup, "Exit with 5 below this speedup")
@@ -153,24 +154,15 @@ void declare_records(CommandLine& line, OptimizeOptions& options) {
           "--explain{-}", options.explain,
           "Tell, place by place, what was there, which rules were applied, what is there now; "
           "=FILE: to a file, as a picture if it is named .svg or .dot")
-      .type("[=FILE]");
+      .type("[=FILE]")
+      .writes();
   line.add("--trace", options.request.trace, "Write what happens as JSON Lines (docs/trace.md)")
-      .type("FILE");
+      .type("FILE")
+      .writes();
   line.add("--resume", options.request.resume,
            "Keep in FILE what was searched; if there is such a file, go on from it")
-      .type("FILE");
-}
-
-/// The output may be the model itself: who asks for that wants it replaced.
-core::Status check_files(const OptimizeOptions& options) {
-  const jobs::OutputFile files[] = {
-      {"--output", options.request.dry_run ? "" : options.request.output, true},
-      {"--proof", options.request.proof},
-      {"--json", options.json},
-      {"--explain", options.explain},
-      {"--trace", options.request.trace},
-      {"--resume", options.request.resume}};
-  return jobs::check_outputs(options.request.model, files);
+      .type("FILE")
+      .writes();
 }
 
 core::Result<int> samples_of(const std::string& verify) {
@@ -188,8 +180,14 @@ core::Result<int> samples_of(const std::string& verify) {
 }  // namespace
 
 void add_optimize_options(CommandLine& line, OptimizeOptions& options) {
-  line.add("model", options.request.model, "ONNX file").type("FILE");
-  line.add("-o,--output", options.request.output, "ONNX file to write").type("FILE");
+  line.add("model", options.request.model, "ONNX file").type("FILE").reads("the model");
+  line.add("-o,--output", options.request.output, "ONNX file to write")
+      .type("FILE")
+      .writes({.is_regular = true,
+               .overwrite = &options.request.overwrite,
+               .is_left_out = &options.request.dry_run});
+  line.add_flag("--overwrite", options.request.overwrite,
+                "The output may be the model itself, which it then replaces");
   line.add_flag("--dry-run", options.request.dry_run, "Report, but write nothing");
   line.add_flag("--keep-constants", options.request.keep_constants,
                 "Write what is computed from weights as nodes, not as its value");
@@ -247,7 +245,7 @@ core::Status check_usage(const OptimizeOptions& options) {
     return jobs::usage_error("--portable and --contrib contradict each other",
                              "leave one of them out");
   }
-  return check_files(options);
+  return core::Done{};
 }
 
 core::Result<jobs::OptimizeRequest> request_of(const OptimizeOptions& options) {

@@ -113,10 +113,13 @@ std::string memory_text(const runtime::MemoryUse& use,
          (use.complete ? "" : " at least");
 }
 
-std::string estimate_text(const cost::GraphCost& cost) {
-  if (cost.estimated_us <= 0) return time_text(cost.total_us);
-  return fmt::format("{} ({:.0f} % estimated)", time_text(cost.total_us),
-                     100 * cost.estimated_share());
+/// No cost knows of operators that are not understood.
+std::string estimate_text(const cost::GraphCost& cost, std::size_t opaque_nodes) {
+  if (opaque_nodes > 0 && cost.total_us <= 0) return "not known";
+  std::string text = time_text(cost.total_us);
+  if (cost.estimated_us > 0)
+    text += fmt::format(" ({:.0f} % estimated)", 100 * cost.estimated_share());
+  return opaque_nodes > 0 ? text + " at least" : text;
 }
 
 /// The first line says on what it was timed, if it was.
@@ -307,7 +310,8 @@ std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
   lines.row("", "before", "after");
   const bool elsewhere = report.trials && !run.costs.starts_with(report.trials->runtime);
   lines.row(elsewhere ? "predicted (costs below)" : "predicted latency",
-            estimate_text(report.cost_before), estimate_text(report.cost_after));
+            estimate_text(report.cost_before, report.opaque_nodes),
+            estimate_text(report.cost_after, report.opaque_nodes));
   lines.row("measured latency", latency_text(report.latency_before),
             latency_text(report.latency_after));
   lines.row("nodes", fmt::to_string(report.nodes_before), fmt::to_string(report.nodes_after));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/nearest.h"
+#include "jobs/base/output_files.h"
 #include "jobs/base/usage_error.h"
 
 namespace soapstone::cli {
@@ -147,6 +148,16 @@ OptionHandle& OptionHandle::for_experts() {
   return *this;
 }
 
+OptionHandle& OptionHandle::reads(std::string name) {
+  files_->read.push_back({option_, std::move(name)});
+  return *this;
+}
+
+OptionHandle& OptionHandle::writes(Writing writing) {
+  files_->written.push_back({option_, writing});
+  return *this;
+}
+
 OptionHandle& OptionHandle::check(std::function<std::string(const std::string&)> fault_of) {
   option_->check(CLI::Validator(
       [fault_of = std::move(fault_of)](std::string& text) { return fault_of(text); }, ""));
@@ -159,7 +170,7 @@ CommandLine::~CommandLine() = default;
 
 template <class T>
 OptionHandle CommandLine::add(const std::string& names, T& value, const std::string& help) {
-  return OptionHandle(app_->add_option(names, value, help));
+  return {app_->add_option(names, value, help), files_};
 }
 
 template OptionHandle CommandLine::add(const std::string&, std::string&, const std::string&);
@@ -178,12 +189,12 @@ template OptionHandle CommandLine::add(const std::string&, std::vector<std::size
                                        const std::string&);
 
 OptionHandle CommandLine::add_flag(const std::string& names, bool& value, const std::string& help) {
-  return OptionHandle(app_->add_flag(names, value, help));
+  return {app_->add_flag(names, value, help), files_};
 }
 
 OptionHandle CommandLine::add_flag(const std::string& names, std::string& value,
                                    const std::string& help) {
-  return OptionHandle(app_->add_flag(names, value, help));
+  return {app_->add_flag(names, value, help), files_};
 }
 
 OptionHandle CommandLine::add_each(const std::string& names, const std::string& help,
@@ -191,14 +202,14 @@ OptionHandle CommandLine::add_each(const std::string& names, const std::string& 
   const auto take_all = [take = std::move(take)](const std::vector<std::string>& values) {
     for (const std::string& value : values) take(value);
   };
-  return OptionHandle(app_->add_option_function<std::vector<std::string>>(names, take_all, help));
+  return {app_->add_option_function<std::vector<std::string>>(names, take_all, help), files_};
 }
 
 OptionHandle CommandLine::add_word(const std::string& names, const std::string& help,
                                    std::string default_text,
                                    const std::function<void(const std::string&)>& take) {
-  return OptionHandle(app_->add_option_function<std::string>(names, take, help),
-                      std::move(default_text));
+  return {app_->add_option_function<std::string>(names, take, help), files_,
+          std::move(default_text)};
 }
 
 void CommandLine::add_help_all() {
@@ -242,6 +253,24 @@ core::Result<bool> CommandLine::parse(int argc, const char* const* argv, bool ma
     if (may_print) app_->exit(error);  // --help, --version
     return false;
   }
+}
+
+core::Status CommandLine::check_files() const {
+  const auto is_set = [](const bool* flag) { return flag != nullptr && *flag; };
+  std::vector<jobs::InputFile> inputs;
+  for (const auto& [option, name] : files_.read)
+    for (const std::string& path : option->results()) inputs.push_back({name, path});
+  std::vector<std::string> names;
+  for (const auto& [option, writing] : files_.written) names.push_back(option->get_name());
+  std::vector<jobs::OutputFile> outputs;
+  for (std::size_t k = 0; k < files_.written.size(); ++k) {
+    const auto& [option, writing] = files_.written[k];
+    if (is_set(writing.is_left_out)) continue;
+    for (const std::string& path : option->results())
+      outputs.push_back({names[k], path, is_set(writing.overwrite), writing.is_regular,
+                         writing.overwrite != nullptr ? "--overwrite" : ""});
+  }
+  return jobs::check_outputs(inputs, outputs);
 }
 
 }  // namespace soapstone::cli

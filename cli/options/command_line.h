@@ -19,11 +19,33 @@ class Option;
 
 namespace soapstone::cli {
 
+/// How the file of an option is written. Flags are those of other options, which must outlive the
+/// command line.
+struct Writing {
+  bool is_regular = false;            ///< jobs::OutputFile::is_regular
+  const bool* overwrite = nullptr;    ///< Set, by --overwrite: the file may be one that is read.
+  const bool* is_left_out = nullptr;  ///< Set: nothing is written there.
+};
+
+/// The options whose values are files.
+struct FileOptions {
+  struct Read {
+    CLI::Option* option;
+    std::string name;
+  };
+  struct Written {
+    CLI::Option* option;
+    Writing writing;
+  };
+  std::vector<Read> read;
+  std::vector<Written> written;
+};
+
 /// One option that was declared. Its functions can be chained.
 class OptionHandle {
  public:
-  explicit OptionHandle(CLI::Option* option, std::string default_text = {})
-      : option_(option), default_text_(std::move(default_text)) {}
+  OptionHandle(CLI::Option* option, FileOptions& files, std::string default_text = {})
+      : option_(option), files_(&files), default_text_(std::move(default_text)) {}
 
   OptionHandle& type(const std::string& name);  ///< The word for its value in the help.
   OptionHandle& shows_default();
@@ -41,11 +63,16 @@ class OptionHandle {
   OptionHandle& positive();  ///< And finite.
   OptionHandle& one_of(std::vector<std::string> words);
   OptionHandle& for_experts();  ///< Shown by --help-all alone.
+  /// Its values are files that are read, which no output may overwrite. `name`: "the model".
+  OptionHandle& reads(std::string name);
+  /// Its values are files that are written: CommandLine::check_files() looks at them.
+  OptionHandle& writes(Writing writing = {});
   /// `fault_of` returns what is wrong with a value, or an empty text.
   OptionHandle& check(std::function<std::string(const std::string&)> fault_of);
 
  private:
   CLI::Option* option_;
+  FileOptions* files_;
   std::string default_text_;
 };
 
@@ -105,9 +132,12 @@ class CommandLine {
 
   /// False: --help or --version was asked for, and printed if `may_print`. Errors: kUsage.
   core::Result<bool> parse(int argc, const char* const* argv, bool may_print);
+  /// After parse(): errors of jobs::check_outputs(), of all options that name files.
+  core::Status check_files() const;
 
  private:
   std::unique_ptr<CLI::App> app_;
+  FileOptions files_;
 };
 
 extern template OptionHandle CommandLine::add(const std::string&, std::string&, const std::string&);

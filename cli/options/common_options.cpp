@@ -36,7 +36,8 @@ std::uint64_t CommonOptions::max_memory_bytes() const {
 void add_common_options(CommandLine& line, CommonOptions& options) {
   line.add("--json", options.json,
            "Write the report as JSON; - writes it to stdout in place of the text")
-      .type("FILE");
+      .type("FILE")
+      .writes();
   const auto quiet = line.add_flag("-q,--quiet", options.quiet, "No progress, no warnings");
   line.add_flag("-v,--verbose", options.verbose, "Say more").excludes(quiet);
   line.add("--max-memory", options.max_memory_gib,

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include "cli/options/device_options.h"
-#include "jobs/base/output_files.h"
 #include "jobs/base/usage_error.h"
 #include "parallel/planning/named.h"
 
@@ -30,9 +29,11 @@ void add_picture_options(CommandLine& line, PlanPictures& pictures) {
   line.add("--svg", pictures.svg,
            "Draw a step: what each device or stage does when, the critical path, idle shares, "
            "memory")
-      .type("FILE");
+      .type("FILE")
+      .writes();
   line.add("--trace", pictures.trace, "Write a step as a trace for Perfetto or about:tracing")
-      .type("FILE");
+      .type("FILE")
+      .writes();
 }
 
 /// `KEY=NUMBER`, each key once.
@@ -60,16 +61,18 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
   jobs::PlanRequest& request = options.request;
   line.add("model", request.model.model, "ONNX file, or the name of a built-in network")
       .required()
-      .type("FILE|NAME");
+      .type("FILE|NAME")
+      .reads("the model");
   line.add("--topology", request.topology,
            "The machine: a preset (k80x4-ib, p100x4-nvlink, dgx-a100xN, dgx-h100xN, dgx-h200xN, "
            "tpu-v2v3, v100-p100, local) or a file")
       .required()
       .type("NAME|FILE");
-  line.add("-o,--output", options.output, "Write the plan").type("FILE");
+  line.add("-o,--output", options.output, "Write the plan").type("FILE").writes();
   line.add("--onnx", options.onnx,
            "Write the model with annotations of which devices hold what (ONNX IR version 11)")
-      .type("FILE");
+      .type("FILE")
+      .writes({.is_regular = true});
   add_picture_options(line, options.pictures);
   add_planned_model_options(line, options);
   const auto train = line.add_flag("--train", request.is_training, "Plan a step of training");
@@ -135,11 +138,6 @@ core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options) {
   jobs::PlanRequest request = options.request;
   SOAPSTONE_RETURN_IF_ERROR(read_assignments("`set`", options.settings, request.model.set));
   SOAPSTONE_RETURN_IF_ERROR(read_assignments("`fix`", options.fixed, request.fix));
-  const std::vector<jobs::OutputFile> files = {{"`output`", options.output},
-                                               {"`onnx`", options.onnx},
-                                               {"`svg`", options.pictures.svg},
-                                               {"`trace`", options.pictures.trace}};
-  SOAPSTONE_RETURN_IF_ERROR(jobs::check_outputs(request.model.model, files));
   constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
   if (options.memory_limit_gib) request.memory_limit_bytes = *options.memory_limit_gib * kGib;
   if (!options.precision.empty()) request.precision = core::parse_data_type(options.precision);
@@ -147,7 +145,10 @@ core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options) {
 }
 
 void add_inspect_plan_options(CommandLine& line, InspectPlanOptions& options) {
-  line.add("plan", options.request.plan, "Plan that plan-graph wrote").required().type("FILE");
+  line.add("plan", options.request.plan, "Plan that plan-graph wrote")
+      .required()
+      .type("FILE")
+      .reads("the plan");
   line.add("--model", options.request.model.model,
            "Check that it is a plan of this ONNX file or built-in network")
       .type("FILE|NAME");
@@ -163,9 +164,6 @@ void add_inspect_plan_options(CommandLine& line, InspectPlanOptions& options) {
 
 core::Result<jobs::InspectPlanRequest> inspect_plan_request(const InspectPlanOptions& options) {
   jobs::InspectPlanRequest request = options.request;
-  const std::vector<jobs::OutputFile> files = {{"`svg`", options.pictures.svg},
-                                               {"`trace`", options.pictures.trace}};
-  SOAPSTONE_RETURN_IF_ERROR(jobs::check_outputs(request.plan, files));
   SOAPSTONE_RETURN_IF_ERROR(read_assignments("`set`", options.settings, request.model.set));
   return request;
 }

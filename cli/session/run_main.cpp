@@ -174,7 +174,10 @@ int run_main(int argc, const char* const* argv, CommandLine& line, const CommonO
   Console console(options.verbosity());
   const TerminateGuard terminate(console);
   Session session(console, interrupt.token(), options);
-  core::Status status = without_exceptions([&] { return body(session); }, &console);
+  core::Status status = line.check_files();
+  // --json may name a file that must not be overwritten, not even with the error.
+  const bool is_clash = !status && status.error().code == core::ErrorCode::kUsage;
+  if (status) status = without_exceptions([&] { return body(session); }, &console);
   console.finish();
   if (status && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
     status = core::unavailable("cannot write to standard output", "is the disk full?");
@@ -184,7 +187,7 @@ int run_main(int argc, const char* const* argv, CommandLine& line, const CommonO
   error.message = line.with_options(error.message);
   error.hint = line.with_options(error.hint);
   print_error(error);
-  if (!session.has_reported() && !options.json.empty()) {
+  if (!session.has_reported() && !options.json.empty() && (!is_clash || options.json == "-")) {
     (void)session.report("", error_json(error));  // the first error is the one that counts
   }
   return static_cast<int>(error.code);

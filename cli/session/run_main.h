@@ -45,12 +45,12 @@ void print_error(const core::Error& error);
 core::Status without_exceptions(const std::function<core::Status()>& body,
                                 Console* console = nullptr);
 
-/// Parses, runs `body`, and returns the exit code: 0, or the code of the Error, which is printed as
-/// `error: where: message` and, on a line of its own, `hint: …`. With --json the error is written
-/// there, unless there is a report already. Wrong usage is 2, --help and --version are 0; an
-/// unexpected exception is 1. Sets --max-memory. Ctrl-C and SIGTERM stop the session; once the
-/// body has ended they are ignored, so the process should end then. Precondition: `options` is
-/// bound to `line`.
+/// Parses, looks at the files that options name (CommandLine::check_files()), runs `body`, and
+/// returns the exit code: 0, or the code of the Error, which is printed as `error: where: message`
+/// and, on a line of its own, `hint: …`. With --json the error is written there, unless there is a
+/// report already. Wrong usage is 2, --help and --version are 0; an unexpected exception is 1. Sets
+/// --max-memory. Ctrl-C and SIGTERM stop the session; once the body has ended they are ignored, so
+/// the process should end then. Precondition: `options` is bound to `line`.
 int run_main(int argc, const char* const* argv, CommandLine& line, const CommonOptions& options,
              const std::function<core::Status(Session&)>& body);
 

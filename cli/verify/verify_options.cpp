@@ -6,7 +6,8 @@ namespace soapstone::cli {
 void add_verify_options(CommandLine& line, VerifyOptions& options) {
   line.add("files", options.request.files,
            "Rule files, .pb files of TASO among them; none: the shipped ones")
-      .type("FILE");
+      .type("FILE")
+      .reads("the rules");
   line.add("--sizes", options.request.batch.check_sizes,
            "Random sizes at which numbers are compared for each rule, over all of its "
            "instances, 20 at least for one")

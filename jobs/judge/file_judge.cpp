@@ -108,7 +108,7 @@ core::Result<fs::path> FileJudge::path_of(Model model) {
   return moved;
 }
 
-core::Result<std::size_t> FileJudge::load(Model model) {
+core::Result<std::size_t> FileJudge::loaded(Model model) {
   if (const auto known = loaded_.find(model); known != loaded_.end()) return known->second;
   workers::LoadOptions options;
   options.optimizations = model == Model::kOptimizedOriginal || model == Model::kOptimizedRewritten;
@@ -116,15 +116,20 @@ core::Result<std::size_t> FileJudge::load(Model model) {
   auto number = worker_.load(path, options);
   if (!number && model == Model::kMovedOriginal && moves_ > 0 && !noisy_.empty()) {
     noisy_.clear();  // it may be what the runtime has no kernel for
-    return load(model);
+    return loaded(model);
   }
   if (number) loaded_.emplace(model, *number);
   return number;
 }
 
+core::Status FileJudge::load(Model model) {
+  SOAPSTONE_RETURN_IF_ERROR(loaded(model));
+  return core::Done{};
+}
+
 core::Result<std::vector<search::NamedResult>>
 FileJudge::run(Model model, std::span<const core::Literal> inputs) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t number, load(model));
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t number, loaded(model));
   std::vector<workers::NamedTensor> named;
   for (std::size_t k = 0; k < inputs.size(); ++k) named.push_back({input_names_[k], inputs[k]});
   SOAPSTONE_ASSIGN_OR_RETURN(auto outputs, worker_.run(number, named));

@@ -61,6 +61,7 @@ class FileJudge final : public search::Judge {
 
   std::string runtime() const override;
   core::Status rewrite(const core::Graph& graph) override;
+  core::Status load(Model model) override;
   core::Result<std::vector<search::NamedResult>>
   run(Model model, std::span<const core::Literal> inputs) override;
   void move(std::uint64_t seed) override;
@@ -71,7 +72,7 @@ class FileJudge final : public search::Judge {
   FileJudge(workers::RuntimeWorker worker, std::filesystem::path original,
             const core::Graph& interface);
   core::Result<std::filesystem::path> path_of(Model model);
-  core::Result<std::size_t> load(Model model);
+  core::Result<std::size_t> loaded(Model model);
   void close(Model model);
 
   workers::RuntimeWorker worker_;

@@ -31,7 +31,8 @@ core::Status check(const MeasureRequest& request) {
     return usage_error("the reference is no `device` whose times are of use", "cpu or cuda");
   for (const std::string& model : request.models) {
     const OutputFile files[] = {{"`output`", request.output}};
-    SOAPSTONE_RETURN_IF_ERROR(check_outputs(model, files));
+    const InputFile inputs[] = {{"the model", model}};
+    SOAPSTONE_RETURN_IF_ERROR(check_outputs(inputs, files));
   }
   return core::Done{};
 }

@@ -120,12 +120,13 @@ core::Status check_files(const OptimizeRequest& request) {
                        "leave out one of them");
   if (!request.proof.empty() && request.output.empty())
     return usage_error("`proof` proves a file, but none is written", "set `output`, too");
-  // The output may be the model itself: who asks for that wants it replaced.
-  const OutputFile files[] = {{"`output`", request.dry_run ? "" : request.output, true},
-                              {"`proof`", request.proof},
-                              {"`trace`", request.trace},
-                              {"`resume`", request.resume}};
-  return check_outputs(request.model, files);
+  const OutputFile files[] = {
+      {"`output`", request.dry_run ? "" : request.output, request.overwrite, true, "`overwrite`"},
+      {"`proof`", request.proof},
+      {"`trace`", request.trace},
+      {"`resume`", request.resume}};
+  const InputFile inputs[] = {{"the model", request.model}};
+  return check_outputs(inputs, files);
 }
 
 }  // namespace

@@ -92,9 +92,11 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   if (job.trace) job.trace->run_begins(request, job);
   context.announce_results();
   OptimizeOutcome outcome;
-  SOAPSTONE_ASSIGN_OR_RETURN(outcome.report, search::optimize(job.model.graph, baseline, rules,
-                                                              *job.cost, *job.backend, job.optimize,
-                                                              context.progress, context.stop));
+  auto report = search::optimize(job.model.graph, baseline, rules, *job.cost, *job.backend,
+                                 job.optimize, context.progress, context.stop);
+  if (!report)
+    return report.error().where.empty() ? report.error().at(request.model) : report.error();
+  outcome.report = *std::move(report);
   RunSummary& run = outcome.run;
   run.model = request.model;
   context.progress.stage("writing");

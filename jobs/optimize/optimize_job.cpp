@@ -110,6 +110,17 @@ core::Status find_judge(const OptimizeRequest& request, OptimizeJob& job) {
   return core::Done{};
 }
 
+/// For messages: the operators that are not understood, and why the first is not.
+std::string opaque_text(const std::vector<models::OpaqueNode>& nodes) {
+  if (nodes.empty()) return {};
+  const models::OpaqueNode& first = nodes.front();
+  const std::string name = first.name.empty() ? "" : fmt::format(" '{}'", first.name);
+  const std::string others =
+      nodes.size() > 1 ? fmt::format(" (and {} more are not)", nodes.size() - 1) : "";
+  return fmt::format("the operator {}{} is not understood here{}: {}", first.op_type, name, others,
+                     first.reason);
+}
+
 /// The runtime in which the result will be deployed, if it is not ours.
 core::Status find_clock(const OptimizeRequest& request, OptimizeJob& job, const Context& context) {
   if (job.rounding) return core::Done{};
@@ -128,6 +139,8 @@ core::Status find_clock(const OptimizeRequest& request, OptimizeJob& job, const 
     }
     if (request.runtime.is_wanted()) return clock.error();
     opened.why_not = clock.error().message;
+    if (clock.error().code == core::ErrorCode::kUnsupported)
+      job.optimize.runtime_refusal = opened.why_not;
   }
   if (!opened.why_not.empty()) {
     context.progress.log(core::LogLevel::kWarning,
@@ -308,6 +321,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
                          fmt::format("{}: {} ({}) is kept as it is: {}", request.model, node.name,
                                      node.op_type, node.reason));
   }
+  job.optimize.opaque_nodes = opaque_text(job.model.opaque_nodes);
   SOAPSTONE_RETURN_IF_ERROR(make_backends(request.device, job));
   SOAPSTONE_RETURN_IF_ERROR(choose_costs(request, job, context));
   job.optimize.objective = request.objective;

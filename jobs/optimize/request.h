@@ -45,6 +45,7 @@ struct OptimizeRequest {
   bool strict = false;          ///< Operators that are not understood are an error.
   /// The result may have operators that ONNX Runtime adds to those of ONNX.
   bool contrib = false;
+  bool overwrite = false;  ///< `output` may be `model` itself, which it then replaces.
 
   // The rewrites that are allowed, and how results compare.
   RuleRequest rules;

@@ -35,6 +35,8 @@ class Judge {
   virtual std::string runtime() const = 0;
   /// The graph becomes the rewritten model. Errors: those of writing it.
   virtual core::Status rewrite(const core::Graph& graph) = 0;
+  /// Errors: kUnsupported: the runtime cannot load the model; kUnavailable: it does not work.
+  virtual core::Status load(Model model) = 0;
   /// One literal a graph input, in their order; one result a graph output, likewise.
   /// Errors: kUnsupported: the runtime refuses the model or the inputs; kUnavailable: it does not
   /// work.

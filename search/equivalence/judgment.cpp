@@ -71,6 +71,13 @@ std::string Judgment::refusal() {
                      results_.at(0).error().message);
 }
 
+bool Judgment::refuses_for_good() {
+  if (refusal().empty()) return false;
+  if (results_.at(0).error().code != core::ErrorCode::kUnsupported) return false;
+  return can_sample(original_) ||
+         !(judge_.load(Judge::Model::kOriginal) || judge_.load(Judge::Model::kOptimizedOriginal));
+}
+
 /// By output, between the original's results and others of it.
 std::vector<Rounding> Judgment::rounding_to(int sample, const core::Result<Results>& again,
                                             OtherRun run) {

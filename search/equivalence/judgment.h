@@ -34,6 +34,9 @@ class Judgment {
   /// Empty if the runtime can run the original, on some sample at least, as it is written or with
   /// its own optimizations; else why not.
   std::string refusal();
+  /// Whether that refusal is no fault of the inputs: it cannot load the original, or refuses it on
+  /// inputs of types that samples are drawn of.
+  bool refuses_for_good();
   /// Whether the runtime finds the graph, written as a file, equal to the original file: without
   /// its own optimizations, so that it runs what is written, and with them, as it will be deployed.
   /// A runtime that runs the original and not the result has found a difference, and so has one

@@ -201,6 +201,12 @@ std::vector<core::Literal> sample_inputs(const core::Graph& graph, SampleKind ki
   return result;
 }
 
+bool can_sample(const core::Graph& graph) {
+  return std::ranges::none_of(graph.inputs(), [&](core::TensorId id) {
+    return graph.tensor(id).type.data_type == core::DataType::kOther;
+  });
+}
+
 std::vector<core::Literal> perturbed(const std::vector<core::Literal>& inputs, std::uint64_t seed) {
   Random random(seed + 17);
   std::vector<core::Literal> result;

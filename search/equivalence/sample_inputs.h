@@ -28,6 +28,9 @@ bool is_level(SampleKind kind);
 std::vector<core::Literal> sample_inputs(const core::Graph& graph, SampleKind kind,
                                          std::uint64_t seed);
 
+/// Whether the inputs are tensors of types that are understood. A sequence is not, say.
+bool can_sample(const core::Graph& graph);
+
 /// The same numbers, each real one moved to a neighbor or left: what rounding might make of them.
 std::vector<core::Literal> perturbed(const std::vector<core::Literal>& inputs, std::uint64_t seed);
 

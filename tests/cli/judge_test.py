@@ -192,9 +192,9 @@ class Judge(unittest.TestCase):
 
     def test_behind_unknown_operators_nothing_is_rewritten(self):
         model = negations_behind(P / "secret.onnx", "Secret", "mine")
-        done, report = optimize(model, "-o", P / "out.onnx")
+        done = run("optimize-graph", model, "--costs", "roofline", "--budget", "200", "--judge",
+                   "none", "-o", P / "out.onnx")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertFalse(report["judge"]["looked"])
         self.assertEqual(negations(P / "out.onnx"), 2)
         self.assertIn("--allow-unchecked", done.stdout)
         optimize(model, "-o", P / "out.onnx", "--allow-unchecked")

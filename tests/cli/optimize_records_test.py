@@ -313,7 +313,7 @@ class OutputFiles(unittest.TestCase):
         self.assertFalse((self.path / "out").exists())
 
     def test_the_model_may_be_replaced(self):
-        done = run("optimize-graph", self.model, *FAST, "-o", self.model)
+        done = run("optimize-graph", self.model, *FAST, "-o", self.model, "--overwrite")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_numbers_out_of_range(self):

@@ -23,15 +23,20 @@ class FakeJudge : public Judge {
     ++written;
     return core::Done{};
   }
+  core::Status load(Model) override {
+    if (refuses_to_load) return core::unsupported("there is no operator Secret");
+    return core::Done{};
+  }
   core::Result<std::vector<NamedResult>> run(Model model,
                                              std::span<const core::Literal> inputs) override {
     const bool is_rewritten = model == Model::kRewritten || model == Model::kOptimizedRewritten;
     const bool is_optimized =
         model == Model::kOptimizedOriginal || model == Model::kOptimizedRewritten;
+    if (refuses_to_load) return load(model).error();
     if (is_rewritten ? refuses_rewritten : refuses_original)
       return core::unsupported("no kernel for Secret");
     if (!is_optimized && refuses_as_written) return core::unsupported("no kernel for i16");
-    if (is_rewritten && breaks) return core::unavailable("crashed (signal 11)");
+    if (is_rewritten ? breaks : breaks_original) return core::unavailable("crashed (signal 11)");
     if (model == Model::kMovedOriginal && !moved)
       return core::unsupported("the weights are in another language");
     const auto backend = runtime::make_reference_backend();
@@ -57,7 +62,8 @@ class FakeJudge : public Judge {
   std::function<core::Result<Graph>(const core::Graph&)> optimize;
   /// What the original becomes when it is moved; none: it cannot be done.
   std::function<core::Graph(const core::Graph&)> moved;
-  bool refuses_original = false, refuses_rewritten = false, breaks = false;
+  bool refuses_to_load = false, refuses_original = false, refuses_rewritten = false, breaks = false;
+  bool breaks_original = false;
   bool refuses_as_written = false;  ///< What its own optimizations have not changed.
   int written = 0;
   std::uint64_t moves = 0;  ///< The seed of the last move.

@@ -280,25 +280,33 @@ rule drop_negation
 
 class Loop : public testing::Test {
  protected:
-  OptimizeReport run(const Graph& graph, const std::string& baseline_rules,
-                     const std::string& search_rules, Judge* judge = nullptr,
-                     bool allow_unchecked = false) {
+  core::Result<OptimizeReport> try_run(const Graph& graph, const std::string& baseline_rules,
+                                       const std::string& search_rules, Judge* judge,
+                                       bool allow_unchecked) {
     const rules::RuleSet baseline = rule_set_of(baseline_rules), rules = rule_set_of(search_rules);
     verifier::Admission first(baseline, {.allow_unproved = true});
     verifier::Admission second(rules, {.allow_unproved = true});
     const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
     const auto backend = runtime::make_reference_backend();
     OptimizeOptions options;
-    options.measure = false;
+    options.measure = measure_;
     options.search.time_s = 0;
     options.search.alpha = 2;
     options.judge = judge;
     options.allow_unchecked = allow_unchecked;
-    auto report =
-        optimize(graph, first, second, *cost, *backend, options, core::silent(), core::StopToken{});
+    options.opaque_nodes = "the operator mine.Secret is not understood here";
+    return optimize(graph, first, second, *cost, *backend, options, core::silent(),
+                    core::StopToken{});
+  }
+  OptimizeReport run(const Graph& graph, const std::string& baseline_rules,
+                     const std::string& search_rules, Judge* judge = nullptr,
+                     bool allow_unchecked = false) {
+    auto report = try_run(graph, baseline_rules, search_rules, judge, allow_unchecked);
     EXPECT_TRUE(report.ok()) << report.error().to_string();
     return *std::move(report);
   }
+
+  bool measure_ = false;
 
   const Graph negated_ = graph_of(R"(graph g
   x: f32[64, 64]
@@ -385,8 +393,9 @@ TEST_F(Loop, AnEqualResultIsJudgedAndKept) {
   EXPECT_TRUE(report.taken_out.empty());
 }
 
-/// Two negations before and behind an operator that nobody knows.
-Graph around_opaque() {
+/// Two negations before and behind an operator that nobody knows, which may also read what is no
+/// tensor.
+Graph around_opaque(bool reads_sequence = false) {
   core::GraphBuilder builder("around");
   const core::TensorType type{core::DataType::kFloat32, {64, 64}, true};
   const auto twice = [&](core::TensorId x) {
@@ -398,8 +407,9 @@ Graph around_opaque() {
   const core::Attributes attributes{{"op_type", std::string("Secret")},
                                     {"domain", std::string("mine")},
                                     {"proto", std::string()}};
-  const auto secret =
-      builder.add_node(ops::opaque_schema(), attributes, {before}, {type}, "secret");
+  std::vector<core::TensorId> inputs = {before};
+  if (reads_sequence) inputs.push_back(builder.add_input("s", {core::DataType::kOther, {}, false}));
+  const auto secret = builder.add_node(ops::opaque_schema(), attributes, inputs, {type}, "secret");
   builder.set_outputs({twice(secret[0])});
   return std::move(builder).finish().value();
 }
@@ -409,12 +419,40 @@ std::size_t negations(const Graph& graph) {
       graph.order(), [&](core::NodeId id) { return graph.node(id).op->name == "neg"; }));
 }
 
+/// Nobody here can make a sequence, so that a run that is refused tells nothing of the model.
+TEST_F(Loop, ARefusalOfInputsThatNobodyCanMakeIsNoError) {
+  FakeJudge judge(graph_of(kJudgedSum));
+  judge.refuses_original = true;
+  const Graph graph = around_opaque(true);
+  const auto report = try_run(graph, kDoubleNegation, "", &judge, false);
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_EQ(negations(report->graph), 2U) << "gone before it, not behind";
+  judge.refuses_to_load = true;
+  const auto refused = try_run(graph, kDoubleNegation, "", &judge, false);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, core::ErrorCode::kUnsupported);
+}
+
+/// A worker that crashes has said nothing of the model.
+TEST_F(Loop, ABrokenJudgeIsNoRefusal) {
+  FakeJudge judge(graph_of(kJudgedSum));
+  judge.breaks_original = true;
+  const auto report = try_run(around_opaque(), kDoubleNegation, "", &judge, false);
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_EQ(negations(report->graph), 2U);
+}
+
 /// By the baseline and by the search alike.
 class BehindOpaque : public Loop, public testing::WithParamInterface<bool> {
  protected:
+  core::Result<OptimizeReport> tried(Judge* judge, bool allow_unchecked) {
+    return GetParam() ? try_run(around_opaque(), kDoubleNegation, "", judge, allow_unchecked)
+                      : try_run(around_opaque(), "", kDoubleNegation, judge, allow_unchecked);
+  }
   OptimizeReport optimized(Judge* judge = nullptr, bool allow_unchecked = false) {
-    return GetParam() ? run(around_opaque(), kDoubleNegation, "", judge, allow_unchecked)
-                      : run(around_opaque(), "", kDoubleNegation, judge, allow_unchecked);
+    auto report = tried(judge, allow_unchecked);
+    EXPECT_TRUE(report.ok()) << report.error().to_string();
+    return *std::move(report);
   }
 };
 
@@ -454,13 +492,33 @@ TEST_P(BehindOpaque, AllIsRewrittenIfTheJudgeRunsIt) {
   EXPECT_TRUE(report.judge->looked);
 }
 
-TEST_P(BehindOpaque, AJudgeThatCannotRunItDoesNotCount) {
+TEST_P(BehindOpaque, AModelThatTheJudgeRefusesIsAnError) {
   FakeJudge judge(graph_of(kJudgedSum));
   judge.refuses_original = true;
-  const auto report = optimized(&judge);
-  EXPECT_EQ(negations(report.graph), 2U);
+  const auto report = tried(&judge, false);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, core::ErrorCode::kUnsupported);
+  EXPECT_THAT(report.error().message, HasSubstr("Secret is not understood"));
+  EXPECT_THAT(report.error().message, HasSubstr("no kernel for Secret"));
+}
+
+TEST_P(BehindOpaque, ARefusalIsNoErrorWhereThatIsAllowed) {
+  FakeJudge judge(graph_of(kJudgedSum));
+  judge.refuses_original = true;
+  const auto report = optimized(&judge, true);
+  EXPECT_EQ(negations(report.graph), 0U);
   ASSERT_TRUE(report.judge);
   EXPECT_FALSE(report.judge->looked);
+}
+
+/// Our executor runs the parts around it, which is no time of the model.
+TEST_P(BehindOpaque, WhatDoesNotRunWholeIsNotTimed) {
+  measure_ = true;
+  const auto report = optimized();
+  EXPECT_FALSE(report.latency_before || report.latency_after || report.speedup);
+  EXPECT_FALSE(report.baseline_speedup);
+  EXPECT_EQ(report.opaque_nodes, 1U);
+  EXPECT_THAT(report.notes, ::testing::Contains(HasSubstr("nothing was timed")));
 }
 
 }  // namespace
