@@ -115,6 +115,16 @@ void add_equivalence(ordered_json& json, const search::OptimizeReport& report) {
       report.offending_rule.empty() ? ordered_json(nullptr) : ordered_json(report.offending_rule);
 }
 
+ordered_json rule_set_json(const jobs::RuleRequest& rules) {
+  std::vector<std::string> files = rules.only_files;
+  files.insert(files.end(), rules.files.begin(), rules.files.end());
+  return {{"shipped", rules.only_files.empty()},
+          {"files", files},
+          {"generated", rules.generated},
+          {"only", rules.only},
+          {"skip", rules.skip}};
+}
+
 }  // namespace
 
 std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
@@ -150,6 +160,7 @@ std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
   json["total_cpu_s"] = run.total_cpu_s;
   json["total_wall_s"] = run.total_wall_s;
   json["peak_rss_mb"] = run.peak_rss_mb;
+  json["rule_set"] = rule_set_json(run.rules);
   json["rules_applied"] = ordered_json::array();
   for (const search::RuleUse& use : report.rules_applied) {
     json["rules_applied"].push_back({{"rule", use.rule},

@@ -163,8 +163,8 @@ void add_left_out(Lines& lines, const jobs::RunSummary& run) {
     lines.line(fmt::format("note:   {} rules that match are left out for what they do at the edges "
                            "of {}: {}; {}",
                            names.size(), type, fmt::join(names, ", "),
-                           run.strict_ieee ? "without --strict-ieee most are used"
-                                           : "--allow-range-changes uses them"));
+                           run.rules.strict_ieee ? "without --strict-ieee most are used"
+                                                 : "--allow-range-changes uses them"));
   }
 }
 
@@ -332,6 +332,7 @@ std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
   add_equivalence(lines, report);
   add_specials(lines, report);
   add_search(lines, report);
+  lines.line(fmt::format("rules:  {}", to_string(run.rules)));
   lines.line(fmt::format("costs:  {}", run.costs));
   lines.line(fmt::format("device: {}", run.device));
   if (run.rounding) lines.line(fmt::format("rounding: {}", rounding_text(*run.rounding)));

@@ -5,9 +5,15 @@ namespace soapstone::cli {
 
 void add_rule_options(CommandLine& line, jobs::RuleRequest& request) {
   line.add("--rules", request.files,
+           "Rule file to use in addition to the shipped ones; may be repeated")
+      .type("FILE")
+      .one_each()
+      .reads("what --rules reads");
+  line.add("--only-rules", request.only_files,
            "Rule file to use instead of the shipped ones; may be repeated")
       .type("FILE")
-      .one_each();
+      .one_each()
+      .reads("what --only-rules reads");
   line.add_flag("--generated", request.generated,
                 "Use generated.rules as well, which generate-rules made: more ways, a slower "
                 "search");

@@ -6,7 +6,8 @@
 
 namespace soapstone::cli {
 
-/// --rules, --generated, --only, --skip, --allow-unproved, --allow-range-changes, --trust-proofs.
+/// --rules, --only-rules, --generated, --only, --skip, --allow-unproved, --allow-range-changes,
+/// --trust-proofs.
 void add_rule_options(CommandLine& line, jobs::RuleRequest& request);
 
 }  // namespace soapstone::cli

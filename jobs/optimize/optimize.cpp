@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,10 +44,15 @@ LabelRefusals refused_by_label(const verifier::Admission& baseline,
 /// A caller who names rules wants them, so leaving one out is worth a warning; of the shipped ones
 /// the report tells.
 void log_refused(const LabelRefusals& refusals, const OptimizeRequest& request,
-                 const Context& context) {
-  const bool chosen = !request.rules.files.empty() || !request.rules.only.empty();
+                 const std::vector<rules::Rule>& rules, const Context& context) {
+  std::set<std::string> files(request.rules.files.begin(), request.rules.files.end());
+  files.insert(request.rules.only_files.begin(), request.rules.only_files.end());
+  std::set<std::string> own;
+  for (const rules::Rule& rule : rules)
+    if (files.contains(rule.file.string())) own.insert(rule.base_name);
   for (const auto& refusal : refusals) {
-    context.progress.log(chosen ? core::LogLevel::kWarning : core::LogLevel::kInfo,
+    const bool is_wanted = !request.rules.only.empty() || own.contains(refusal.rule);
+    context.progress.log(is_wanted ? core::LogLevel::kWarning : core::LogLevel::kInfo,
                          fmt::format("rule {} matches and is left out, as range changes are not "
                                      "allowed: {}",
                                      refusal.rule, refusal.reason));
@@ -104,9 +110,9 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   run.costs = job.cost->description();
   run.left_out =
       refused_by_label(baseline, rules, request.search.strategy == search::Strategy::kEqsat);
-  log_refused(run.left_out, request, context);
+  log_refused(run.left_out, request, job.rules.search, context);
   run.device = job.timing().device().key();
-  run.strict_ieee = request.rules.strict_ieee;
+  run.rules = request.rules;
   if (job.rounding) add_rounding(request, job, outcome, context);
   run.total_cpu_s = core::process_cpu_s();
   run.total_wall_s = std::chrono::duration<double>(SteadyClock::now() - started).count();

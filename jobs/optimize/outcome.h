@@ -7,6 +7,7 @@
 
 #include "jobs/devices/rounding.h"
 #include "jobs/optimize/explained_changes.h"
+#include "jobs/rules/rule_library.h"
 #include "search/optimize.h"
 #include "verifier/admission.h"
 
@@ -25,7 +26,7 @@ struct RunSummary {
   std::optional<RoundingError> rounding;
   /// Rules that matched tensors of a type for which their label forbids them.
   std::vector<verifier::Admission::LabelRefusal> left_out;
-  bool strict_ieee = false;  ///< RuleRequest::strict_ieee
+  RuleRequest rules;  ///< The set that the search had.
   /// CPU time of the whole process while the job ran: other jobs that ran beside it are in it.
   double total_cpu_s = 0;
   double total_wall_s = 0;

@@ -8,7 +8,9 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "core/base/file_io.h"
 #include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
@@ -123,21 +125,37 @@ void leave_out(const RuleRequest& request, std::vector<WrittenRule>& rules) {
   });
 }
 
-core::Result<rules::RuleFile> read_search_rules(const RuleRequest& request,
-                                                const Context& context) {
-  std::vector<std::string> files = request.files;
+bool have_equal_contents(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (fs::equivalent(a, b, error)) return true;
+  if (fs::file_size(a, error) != fs::file_size(b, error) || error) return false;
+  const auto of_a = core::read_file(a), of_b = core::read_file(b);
+  return of_a && of_b && *of_a == *of_b;
+}
+
+/// In the order in which they are read; a file whose contents are those of another one once.
+std::vector<std::string> files_of(const RuleRequest& request) {
+  std::vector<std::string> files = request.only_files;
   if (files.empty()) {
     if (auto shipped = files_called("shipped")) files = *std::move(shipped);
+    // The baseline is loaded apart, and the generated rules are used only if asked for.
+    std::erase_if(files, [](const fs::path& file) {
+      return file.stem() == kBaseline || file.filename() == kGeneratedRules;
+    });
   }
-  // The baseline is loaded apart, and the generated rules are used only if asked for.
-  const auto is_apart = [&](const fs::path& file) {
-    return request.files.empty() &&
-           (file.stem() == kBaseline || file.filename() == kGeneratedRules);
-  };
-  std::erase_if(files, is_apart);
-  if (request.generated) files.push_back((rules_folder() / kGeneratedRules).string());
+  std::vector<std::string> more = request.files;
+  if (request.generated) more.push_back((rules_folder() / kGeneratedRules).string());
+  for (std::string& file : more) {
+    const auto is_same = [&](const std::string& other) { return have_equal_contents(file, other); };
+    if (std::ranges::none_of(files, is_same)) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+core::Result<rules::RuleFile> read_search_rules(const RuleRequest& request,
+                                                const Context& context) {
   rules::RuleFile all;
-  for (const std::string& file : files) {
+  for (const std::string& file : files_of(request)) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed(file, request.trust_proofs, context));
     std::ranges::move(read.rules, std::back_inserter(all.rules));
     std::ranges::move(read.written, std::back_inserter(all.written));
@@ -150,6 +168,20 @@ core::Result<rules::RuleFile> read_search_rules(const RuleRequest& request,
 }
 
 }  // namespace
+
+std::string to_string(const RuleRequest& request) {
+  std::vector<std::string> parts = request.only_files;
+  if (parts.empty()) parts.emplace_back("the shipped rules");
+  parts.insert(parts.end(), request.files.begin(), request.files.end());
+  if (request.generated) parts.emplace_back(kGeneratedRules);
+  if (!request.text.empty()) parts.emplace_back("rules in a text");
+  std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (!request.only_files.empty()) text += ", without the shipped ones";
+  if (!request.only.empty())
+    text += fmt::format("; of these only {}", fmt::join(request.only, ", "));
+  if (!request.skip.empty()) text += fmt::format("; without {}", fmt::join(request.skip, ", "));
+  return text;
+}
 
 fs::path rules_folder() {
   if (const char* folder = std::getenv("SOAPSTONE_RULES_DIR"); folder != nullptr) return folder;
@@ -202,7 +234,11 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
   SOAPSTONE_ASSIGN_OR_RETURN(auto of_search, read_search_rules(request, context));
   LoadedRules loaded{std::move(of_baseline.rules), std::move(of_search.rules),
                      std::move(of_baseline.written), std::move(of_search.written)};
-  SOAPSTONE_RETURN_IF_ERROR(rules::check_names(loaded.search, loaded.written_search));
+  if (auto named = rules::check_names(loaded.search, loaded.written_search); !named) {
+    core::Error error = named.error();
+    if (request.only_files.empty()) error.hint += ", or leave out the shipped ones: `only_rules`";
+    return error;
+  }
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded, request.only, "only"));
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded, request.skip, "skip"));
   leave_out(request, loaded.search);
@@ -260,7 +296,7 @@ core::Status add_instances(const rules::InstanceChoice& choice, const RuleReques
 }
 
 std::function<bool(const Rule&)> admits_made(const RuleRequest& request) {
-  if (!request.files.empty()) return nullptr;
+  if (!request.only_files.empty()) return nullptr;
   return [request](const Rule& rule) { return !is_left_out(request, rule); };
 }
 

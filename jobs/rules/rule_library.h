@@ -1,5 +1,5 @@
-// The rules that a job works with: the shipped ones or the caller's own, some picked, some left
-// out.
+// The rules that a job works with: the shipped ones and the caller's own, or these alone, some
+// picked, some left out.
 #pragma once
 
 #include <filesystem>
@@ -17,9 +17,10 @@
 namespace soapstone::jobs {
 
 struct RuleRequest {
-  std::vector<std::string> files;  ///< Instead of the shipped ones; empty: those.
-  std::string text;                ///< Rules in the rule language, in addition to all others.
-  std::vector<std::string> only;   ///< Names or instances; empty: all.
+  std::vector<std::string> files;       ///< In addition to the shipped ones.
+  std::vector<std::string> only_files;  ///< Instead of the shipped ones; empty: those.
+  std::string text;                     ///< Rules in the rule language, in addition to all others.
+  std::vector<std::string> only;        ///< Names or instances; empty: all.
   std::vector<std::string> skip;
   bool generated = false;       ///< The rules of generated.rules, too.
   bool allow_unproved = false;  ///< Otherwise one rule without a proof is an error.
@@ -28,6 +29,9 @@ struct RuleRequest {
   bool strict_ieee = false;
   bool trust_proofs = false;  ///< The caller's files need no proof here if they claim to have one.
 };
+
+/// For reports: "the shipped rules, mine.rules; without merge_matmuls".
+std::string to_string(const RuleRequest& request);
 
 /// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the package that this
 /// program was built with, else in the source tree.
@@ -64,8 +68,9 @@ struct LoadedRules {
   std::vector<rules::WrittenRule> written_baseline, written_search;
 };
 /// Loads rules with evidence that may be believed (belief.h); shipped ones stay as they are
-/// written. Errors: those of reading rules; kUsage if `only` or `skip` names a rule that there is
-/// not; kInvalidInput if two files have rules of the same name; kInterrupted.
+/// written. A file that is named twice, or has the contents of another one, is read once. Errors:
+/// those of reading rules; kUsage if `only` or `skip` names a rule that there is not; kInvalidInput
+/// if two files have rules of the same name; kInterrupted.
 core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& context);
 
 /// The instances that a search beginning with this graph may use: for the numbers of siblings that
@@ -81,7 +86,7 @@ core::Status add_instances(const rules::InstanceChoice& choice, const RuleReques
                            LoadedRules& loaded);
 
 /// Which rules may be used that are made for the graph (rules/batching, rules/linear_maps): those
-/// that are not left out by name. None, if the request names files.
+/// that are not left out by name. None, if the request leaves out the shipped rules.
 std::function<bool(const rules::Rule&)> admits_made(const RuleRequest& request);
 
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and

@@ -76,14 +76,14 @@ class Belief(unittest.TestCase):
         return self.space.write(name, text.encode())
 
     def listed(self, file, *arguments):
-        done = run("optimize-graph", "--list-rules", "--rules", file, *arguments, "--json", "-")
+        done = run("optimize-graph", "--list-rules", "--only-rules", file, *arguments, "--json", "-")
         self.assertEqual(done.returncode, 0, done.stderr)
         rules = {r["rule"]: r for r in json.loads(done.stdout) if not r["baseline"]}
         return rules, done.stderr
 
     def optimize(self, file, *arguments):
         return run("optimize-graph", self.model, "--dry-run", "--costs", "roofline", "--verify",
-                   "off", "--rules", file, *arguments)
+                   "off", "--only-rules", file, *arguments)
 
     def entries(self):
         return sorted(self.cache.glob("*")) if self.cache.exists() else []

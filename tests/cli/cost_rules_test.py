@@ -65,7 +65,7 @@ class CostRules(unittest.TestCase):
         self.assertEqual(without, plain.replace(" --rank none", ""))
 
     def test_the_optimizer_shows_them(self):
-        listed = run("optimize-graph", "--list-rules", "--rules", self.noted, "--json", "-")
+        listed = run("optimize-graph", "--list-rules", "--only-rules", self.noted, "--json", "-")
         self.assertEqual(listed.returncode, 0, listed.stderr)
         rules = [r for r in json.loads(listed.stdout) if not r["baseline"]]
         self.assertEqual({r["evidence"] for r in rules}, {"proved"})

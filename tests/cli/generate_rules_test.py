@@ -122,7 +122,7 @@ class GenerateRules(unittest.TestCase):
 
     def test_the_optimizer_takes_them(self):
         path, report = self.generate("--ops", "2", "--operators", "relu,matmul")
-        listed = run("optimize-graph", "--list-rules", "--rules", path, "--json", "-")
+        listed = run("optimize-graph", "--list-rules", "--only-rules", path, "--json", "-")
         self.assertEqual(listed.returncode, 0, listed.stderr)
         evidence = {r["rule"]: r["evidence"] for r in json.loads(listed.stdout)}
         self.assertEqual({evidence[name] for name in report["rules"]}, {"proved"})

@@ -175,7 +175,7 @@ class Judge(unittest.TestCase):
         model = dense(P / "bias.onnx", [helper.make_node("MatMul", ["x", "w"], ["p"]),
                                         helper.make_node("Add", ["p", "b"], ["y"])],
                       [("y", TensorProto.FLOAT, [4, 8])])
-        done, report = optimize(model, "-o", P / "out.onnx", "--rules", rules, "--allow-unproved")
+        done, report = optimize(model, "-o", P / "out.onnx", "--only-rules", rules, "--allow-unproved")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([rule["rule"] for rule in report["rules_taken_out"]], ["drop_bias"])
         self.assertIn("ordinary values", report["rules_taken_out"][0]["difference"]["input"])

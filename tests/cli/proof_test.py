@@ -166,29 +166,29 @@ class Proofs(unittest.TestCase):
 
     def test_rules_without_proof_are_refused(self):
         mine = self.space.write("mine.rules", UNPROVABLE.encode())
-        done = self.optimize("--rules", mine)
+        done = self.optimize("--only-rules", mine)
         self.refused(done, f"{mine}:2", "rule merge_matmuls has no proof", f"verify-rules {mine}",
                      "--allow-unproved", code=4)
-        self.assertEqual(run("optimize-graph", "--list-rules", "--rules", mine).returncode, 0)
+        self.assertEqual(run("optimize-graph", "--list-rules", "--only-rules", mine).returncode, 0)
         mine = self.space.write("mine.rules", MERGE.encode())
-        self.assertEqual(self.optimize("--rules", mine).returncode, 0, "this one is proved here")
+        self.assertEqual(self.optimize("--only-rules", mine).returncode, 0, "this one is proved here")
 
     def test_an_edited_rule_is_refused(self):
         text = (self.rules_dir / "merge.rules").read_text()
         mine = self.space.write("edited.rules", text.replace("concat(a, b", "concat(b, a").encode())
-        self.refused(self.optimize("--rules", mine), "has no proof (it is wrong", code=4)
-        self.refused(self.optimize("--rules", mine, "--trust-proofs"), "changed after its proof",
+        self.refused(self.optimize("--only-rules", mine), "has no proof (it is wrong", code=4)
+        self.refused(self.optimize("--only-rules", mine, "--trust-proofs"), "changed after its proof",
                      code=4)
 
     def test_unless_they_are_allowed(self):
         mine = self.space.write("mine.rules", UNPROVABLE.encode())
-        done = self.optimize("--rules", mine, "--allow-unproved", "--json", "-")
+        done = self.optimize("--only-rules", mine, "--allow-unproved", "--json", "-")
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         self.assertEqual(report["unproved_rules"], 1)
         self.assertEqual(report["unproved_rules_applied"], ["merge_matmuls"])
         self.assertFalse(report["rules_applied"][0]["proved"])
-        done = self.optimize("--rules", mine, "--allow-unproved")
+        done = self.optimize("--only-rules", mine, "--allow-unproved")
         self.assertIn("NOT PROVED: 1 rules were loaded without a proof, 1 of them applied: "
                       "merge_matmuls", done.stdout)
 
@@ -198,7 +198,7 @@ class Proofs(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         # The exit code shows which rules may be used, whatever the check of the model says to the
         # result.
-        done = run("optimize-graph", model, "--rules", mine, "--costs", "roofline", "--dry-run",
+        done = run("optimize-graph", model, "--only-rules", mine, "--costs", "roofline", "--dry-run",
                    "--verify", "off", "--json", "-", *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)

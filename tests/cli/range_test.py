@@ -164,7 +164,7 @@ class Range(unittest.TestCase):
                 mine = self.space.write("casts.rules", (CASTS % (inside, outside)).encode())
                 run("verify-rules", mine, "--write")
                 run("optimize-graph", self.model, "-o", self.output, "--costs", "roofline",
-                    "--verify", "off", "--rules", mine)
+                    "--verify", "off", "--only-rules", mine)
                 np.testing.assert_array_equal(outputs(self.output, inputs), wanted)
 
     def test_a_label_that_was_edited_is_no_proof(self):
@@ -176,18 +176,18 @@ class Range(unittest.TestCase):
         proved = mine.read_text()
         self.assertIn("f16 overflow", proved)
         attention_model(self.model, "f16", 64)
-        self.optimize("--rules", mine, "--trust-proofs")
+        self.optimize("--only-rules", mine, "--trust-proofs")
         for before, after in [("f16 overflow, ", ""), ("types: any", "types: f32"),
                               ("floats: reassociates", "floats: exact")]:
             with self.subTest(before=before, after=after):
                 self.assertIn(before, proved)
                 mine.write_text(proved.replace(before, after))
                 # Nobody believes the file: what was found here is what counts.
-                report = self.optimize("--rules", mine)
+                report = self.optimize("--only-rules", mine)
                 self.assertEqual([(r["rule"], r["type"]) for r in report["rules_left_out"]],
                                  [("scale_out_of_lhs", "f16")])
                 done = run("optimize-graph", self.model, "-o", self.output, "--costs", "roofline",
-                           "--rules", mine, "--trust-proofs")
+                           "--only-rules", mine, "--trust-proofs")
                 self.assertEqual(done.returncode, 4, done.stdout)
                 self.assertIn("its label was", done.stderr)
 

@@ -164,7 +164,7 @@ class VerifyRules(unittest.TestCase):
         for before, after in [("matmul(a, b)", "matmul( a, b )  # same"), ("rule a", "rule b")]:
             text = self.write(PROVED).replace(before, after)
             path = self.file(text)
-            listed = run("optimize-graph", "--list-rules", "--rules", path, "--trust-proofs", "--json",
+            listed = run("optimize-graph", "--list-rules", "--only-rules", path, "--trust-proofs", "--json",
                          "-")
             evidence = {r["rule"]: r["evidence"] for r in json.loads(listed.stdout)}
             self.assertEqual(evidence.get("associative"), "proved" if "same" in after else None)

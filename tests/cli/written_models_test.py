@@ -126,7 +126,7 @@ class WrittenModelsTest(unittest.TestCase):
         path = model(self.space.path / "views.onnx", nodes, {"x": ["batch", "m"]},
                      {"z": ["batch", "m"]}, {}, 17)
         shape = ("--shape", "batch=3", "--shape", "m=8")
-        written, output, report = self.optimize(path, *shape, "--rules", rules)
+        written, output, report = self.optimize(path, *shape, "--only-rules", rules)
         self.assertIn("Reshape", [node.op_type for node in written.graph.node])
         self.assertEqual(dims(written.graph.input[0]), ["batch", "m"])
         self.assertTrue(any("open in the result" in note for note in report["notes"]),
@@ -166,7 +166,7 @@ class WrittenModelsTest(unittest.TestCase):
                  helper.make_node("Add", ["y", "rows"], ["z"])]
         weights = {"table": real(64), "one": np.int64(1)}
         path = model(self.space.path / "table.onnx", nodes, {"x": ["n"]}, {"z": ["n"]}, weights, 17)
-        written, output, report = self.optimize(path, "--shape", "n=6", "--rules", rules)
+        written, output, report = self.optimize(path, "--shape", "n=6", "--only-rules", rules)
         self.assertEqual(dims(written.graph.input[0]), [6])
         self.assertTrue(any("n=6 (Gather" in note for note in report["notes"]), report["notes"])
         self.assert_same(path, output, {"x": real(6)})

@@ -68,7 +68,7 @@ class Chaos(unittest.TestCase):
 
     def command(self, runtime, *arguments):
         return [BIN_DIR / "optimize-graph", self.model, "-o", self.path / "out.onnx", "--costs",
-                "roofline", "--rules", SUPPORT / "merge_matmuls.rules", "--allow-unproved",
+                "roofline", "--only-rules", SUPPORT / "merge_matmuls.rules", "--allow-unproved",
                 "--fusion", "none", "--alpha", "2", "--time", "0", "--runtime", runtime, "--json",
                 self.path / "report.json", "-q", *arguments]
 

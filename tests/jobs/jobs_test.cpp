@@ -210,6 +210,7 @@ TEST_F(Optimize, RefusesTwoRulesOfOneName) {
   ASSERT_FALSE(outcome);
   EXPECT_NE(outcome.error().message.find("two rules one_relu_behind_concat"), std::string::npos)
       << outcome.error().message;
+  EXPECT_NE(outcome.error().hint.find("only_rules"), std::string::npos) << outcome.error().hint;
 }
 
 TEST_F(Optimize, TurnsLackOfMemoryIntoAnErrorAndPassesOtherExceptions) {

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "rules/rule/families.h"
 #include "tests/support/graphs.h"
+#include "tests/support/temporary_folder.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -62,6 +65,54 @@ TEST(RuleLibrary, AllInstancesAreThereOnDemand) {
   ASSERT_TRUE(add_instances(all_instances(), request, *loaded));
   EXPECT_EQ(loaded->search.size(), 6u);
   EXPECT_TRUE(loaded->written_search.empty());
+}
+
+constexpr std::string_view kMine = R"(rule mine
+  x: [n]
+  source
+    a = neg(x)
+    y = neg(a)
+  target
+    y = x
+)";
+
+std::vector<std::string> names_in(const RuleRequest& request) {
+  auto loaded = load_rules(request, Context{});
+  if (!loaded.ok()) ADD_FAILURE() << loaded.error().to_string();
+  std::vector<std::string> names;
+  for (const auto& rule : loaded->search) names.push_back(rule.base_name);
+  for (const auto& rule : loaded->written_search) names.push_back(rule.name);
+  return names;
+}
+
+TEST(RuleLibrary, RulesOfOnesOwnAreAddedUnlessTheyReplace) {
+  const TemporaryFolder folder;
+  const std::string mine = (folder / "mine.rules").string();
+  std::ofstream(mine) << kMine;
+  const auto shipped = names_in({});
+  EXPECT_GT(shipped.size(), 100U);
+  RuleRequest request;
+  request.files = {mine};
+  auto with_mine = shipped;
+  with_mine.emplace_back("mine");
+  EXPECT_THAT(names_in(request), ::testing::UnorderedElementsAreArray(with_mine));
+  EXPECT_TRUE(admits_made(request));
+  EXPECT_EQ(to_string(request), "the shipped rules, " + mine);
+  request = {};
+  request.only_files = {mine};
+  EXPECT_THAT(names_in(request), ::testing::ElementsAre("mine"));
+  EXPECT_FALSE(admits_made(request));
+  EXPECT_EQ(to_string(request), mine + ", without the shipped ones");
+}
+
+TEST(RuleLibrary, AFileIsReadOnceHoweverItIsNamed) {
+  const TemporaryFolder folder;
+  const std::string copy = (folder / "copy.rules").string();
+  const std::filesystem::path shipped = rules_folder() / "strided.rules";
+  std::filesystem::copy(shipped, copy);
+  RuleRequest request;
+  request.files = {shipped.string(), copy};
+  EXPECT_EQ(names_in(request).size(), names_in({}).size());
 }
 
 }  // namespace

@@ -276,7 +276,7 @@ def attempt(rng, files, folder, kinds=KINDS):
             ["inspect-graph", model], ["inspect-graph", model],
             ["compare-graphs", model, model, "--samples", "1"],
             ["compare-graphs", model, model, "--samples", "1"],
-            ["optimize-graph", model, "-o", out, "--rules", files.rules, "--allow-unproved",
+            ["optimize-graph", model, "-o", out, "--only-rules", files.rules, "--allow-unproved",
              "--costs", "roofline", "--verify", "1", "--cost-db", "none"],
             ["plan-graph", model, "--topology", files.topology, "--jobs", "1", "--onnx", out]])
     if kind == "rules":
