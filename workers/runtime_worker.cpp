@@ -21,7 +21,7 @@ constexpr int kMostProfiledRuns = 1000;
 }  // namespace
 
 core::Result<RuntimeWorker> RuntimeWorker::start(WorkerOptions options) {
-  SOAPSTONE_ASSIGN_OR_RETURN(PrivateFolder folder, PrivateFolder::make());
+  SOAPSTONE_ASSIGN_OR_RETURN(core::PrivateFolder folder, core::PrivateFolder::make());
   RuntimeWorker worker(std::move(options), std::move(folder));
   SOAPSTONE_RETURN_IF_ERROR(worker.start_process());
   return worker;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/private_folder.h"
 #include "core/base/result.h"
-#include "workers/private_folder.h"
 #include "workers/runtime_types.h"
 #include "workers/worker_process.h"
 
@@ -66,7 +66,7 @@ class RuntimeWorker {
     bool is_prepared = false;                        ///< Whether the worker has them.
   };
 
-  RuntimeWorker(WorkerOptions options, PrivateFolder folder)
+  RuntimeWorker(WorkerOptions options, core::PrivateFolder folder)
       : options_(std::move(options)), folder_(std::move(folder)) {}
   core::Status start_process();
   core::Status load_there(Model& model);
@@ -82,7 +82,7 @@ class RuntimeWorker {
   core::Error broken(std::string message);
 
   WorkerOptions options_;
-  PrivateFolder folder_;
+  core::PrivateFolder folder_;
   std::optional<WorkerProcess> process_;
   RuntimeIdentity identity_;
   std::vector<Model> models_;

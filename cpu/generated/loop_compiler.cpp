@@ -16,6 +16,7 @@
 
 #include "core/base/cache_folder.h"
 #include "core/base/file_io.h"
+#include "core/base/private_folder.h"
 #include "core/base/sha256.h"
 #include "cpu/generated/prelude.h"
 
@@ -41,25 +42,6 @@ const std::vector<std::string>& compiler_options() {
                                                    "-w"};
   return options;
 }
-
-/// A folder of its own that is removed with all that is in it.
-class WorkFolder {
- public:
-  WorkFolder() {
-    std::string name = (fs::temp_directory_path() / "soapstone-loops-XXXXXX").string();
-    if (mkdtemp(name.data())) path_ = name;
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// Runs a program whose output and errors go to a file. False if it could not be started or failed.
 bool run_program(const std::vector<std::string>& words, const fs::path& output) {
@@ -149,9 +131,9 @@ LoopCompiler::LoopCompiler(fs::path folder, std::string program, std::string ide
 
 std::unique_ptr<LoopCompiler> LoopCompiler::find(const fs::path& folder) {
   constexpr const char* kNothing = "extern \"C\" void @(void* const*, long, long, long) {}\n";
-  const WorkFolder work;
-  if (work.path().empty()) return nullptr;
-  const fs::path answer = work.path() / "version";
+  const auto work = core::PrivateFolder::make();
+  if (!work) return nullptr;
+  const fs::path answer = work->path() / "version";
   for (const char* program : {"c++", "g++", "clang++"}) {
     if (!run_program({program, "--version"}, answer)) continue;
     std::string identity = text_in(answer) + processor_features() + loop_prelude();
@@ -174,8 +156,7 @@ core::Result<LoopFunction> LoopCompiler::get(const std::string& source) {
 }
 
 core::Result<LoopFunction> LoopCompiler::compile(const std::string& source, const fs::path& kept) {
-  const WorkFolder work;
-  if (work.path().empty()) return core::unavailable("there is no place for temporary files");
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto work, core::PrivateFolder::make());
   const fs::path text = work.path() / "loops.cpp", library = work.path() / "loops.so",
                  words = work.path() / "words";
   std::string named = source;

@@ -66,7 +66,7 @@ core::Result<std::unique_ptr<FileClock>> FileClock::make(Deployment deployment, 
                                                          const core::Graph& graph, Write write,
                                                          cost::CostDatabase* records,
                                                          std::string key) {
-  SOAPSTONE_ASSIGN_OR_RETURN(auto folder, workers::PrivateFolder::make());
+  SOAPSTONE_ASSIGN_OR_RETURN(auto folder, core::PrivateFolder::make());
   if (original.empty()) {
     original = folder.path() / "original.onnx";
     SOAPSTONE_RETURN_IF_ERROR(write(graph, original));

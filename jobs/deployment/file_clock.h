@@ -44,7 +44,7 @@ class FileClock final : public search::TrialClock {
     bool is_original = false;
   };
 
-  FileClock(Deployment deployment, workers::PrivateFolder folder, Write write,
+  FileClock(Deployment deployment, core::PrivateFolder folder, Write write,
             cost::CostDatabase* records, std::string key)
       : deployment_(std::move(deployment)), folder_(std::move(folder)), write_(std::move(write)),
         records_(records), key_(std::move(key)) {}
@@ -57,7 +57,7 @@ class FileClock final : public search::TrialClock {
                                          const core::StopToken& stop);
 
   Deployment deployment_;
-  workers::PrivateFolder folder_;
+  core::PrivateFolder folder_;
   Write write_;
   cost::CostDatabase* records_;
   const std::string key_;

@@ -17,7 +17,7 @@ constexpr double kLongestLoadS = 60, kLongestRunS = 30;
 }  // namespace
 
 core::Result<std::unique_ptr<PairClock>> PairClock::make(Deployment deployment) {
-  SOAPSTONE_ASSIGN_OR_RETURN(auto folder, workers::PrivateFolder::make());
+  SOAPSTONE_ASSIGN_OR_RETURN(auto folder, core::PrivateFolder::make());
   deployment.worker.limit_waits(kLongestLoadS, kLongestRunS);
   return std::unique_ptr<PairClock>(
       new PairClock(std::move(deployment), std::move(folder), runtime::make_reference_backend()));

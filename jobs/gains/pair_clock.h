@@ -25,7 +25,7 @@ class PairClock {
                                                         const core::StopToken& stop);
 
  private:
-  PairClock(Deployment deployment, workers::PrivateFolder folder,
+  PairClock(Deployment deployment, core::PrivateFolder folder,
             std::unique_ptr<runtime::Backend> folding)
       : deployment_(std::move(deployment)), folder_(std::move(folder)),
         folding_(std::move(folding)) {}
@@ -34,7 +34,7 @@ class PairClock {
                                            const TurnOptions& options, const core::StopToken& stop);
 
   Deployment deployment_;
-  workers::PrivateFolder folder_;
+  core::PrivateFolder folder_;
   std::unique_ptr<runtime::Backend> folding_;
   int failures_ = 0;  ///< Pairs at which the runtime failed, since the last at which it did not.
 };

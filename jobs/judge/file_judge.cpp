@@ -55,7 +55,7 @@ FileJudge::of_result(workers::RuntimeWorker worker, fs::path original, const cor
                      const std::string& file_name, Write write) {
   std::unique_ptr<FileJudge> judge(
       new FileJudge(std::move(worker), std::move(original), interface));
-  SOAPSTONE_ASSIGN_OR_RETURN(judge->folder_, workers::PrivateFolder::make());
+  SOAPSTONE_ASSIGN_OR_RETURN(judge->folder_, core::PrivateFolder::make());
   judge->rewritten_ = judge->folder_->path() / (file_name.empty() ? "result.onnx" : file_name);
   judge->write_ = std::move(write);
   return judge;
@@ -101,7 +101,7 @@ core::Status FileJudge::rewrite(const core::Graph& graph) {
 core::Result<fs::path> FileJudge::path_of(Model model) {
   if (model == Model::kRewritten || model == Model::kOptimizedRewritten) return rewritten_;
   if (model != Model::kMovedOriginal) return original_;
-  SOAPSTONE_ASSIGN_OR_RETURN(moved_folder_, workers::PrivateFolder::make());
+  SOAPSTONE_ASSIGN_OR_RETURN(moved_folder_, core::PrivateFolder::make());
   const fs::path moved = moved_folder_->path() / "moved.onnx";
   SOAPSTONE_RETURN_IF_ERROR(models::write_moved(original_, moved, kFirstMove + moves_,
                                                 moves_ > 0 ? noisy_ : std::set<std::string>()));

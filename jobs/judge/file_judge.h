@@ -79,7 +79,7 @@ class FileJudge final : public search::Judge {
   std::filesystem::path original_, rewritten_;
   std::set<std::string> noisy_;  ///< What is off by chance in the moved original.
   std::vector<std::string> input_names_;
-  std::optional<workers::PrivateFolder> folder_, moved_folder_;
+  std::optional<core::PrivateFolder> folder_, moved_folder_;
   Write write_;
   std::uint64_t written_ = 0;  ///< Hash of the graph in the file.
   std::uint64_t moves_ = 0;    ///< Seed of the moved original.

@@ -88,14 +88,14 @@ WrittenNames written_names(const Graph& graph) {
 
 }  // namespace
 
-RuntimeProbe::RuntimeProbe(Deployment deployment, workers::PrivateFolder folder, int opset)
+RuntimeProbe::RuntimeProbe(Deployment deployment, core::PrivateFolder folder, int opset)
     : deployment_(std::move(deployment)), folder_(std::move(folder)),
       write_part_([header = models::new_header(opset)](const Graph& graph, const auto& path) {
         return models::write_onnx(graph, *header, path);
       }) {}
 
 core::Result<RuntimeProbe> RuntimeProbe::make(Deployment deployment, int opset) {
-  SOAPSTONE_ASSIGN_OR_RETURN(auto folder, workers::PrivateFolder::make());
+  SOAPSTONE_ASSIGN_OR_RETURN(auto folder, core::PrivateFolder::make());
   return RuntimeProbe(std::move(deployment), std::move(folder), opset);
 }
 

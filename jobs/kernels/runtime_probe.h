@@ -40,14 +40,14 @@ class RuntimeProbe {
   const Deployment& deployment() const { return deployment_; }
 
  private:
-  RuntimeProbe(Deployment deployment, workers::PrivateFolder folder, int opset);
+  RuntimeProbe(Deployment deployment, core::PrivateFolder folder, int opset);
   core::Result<workers::RuntimeProfile> profile(const core::Graph& graph, const Write& write,
                                                 const Effort& effort);
   core::Result<workers::RuntimeProfile>
   measured(std::size_t model, std::span<const workers::NamedTensor> inputs, const Effort& effort);
 
   Deployment deployment_;
-  workers::PrivateFolder folder_;
+  core::PrivateFolder folder_;
   Write write_part_;
 };
 

@@ -10,13 +10,13 @@
 
 #include <fmt/format.h>
 
+#include "core/base/private_folder.h"
 #include "jobs/base/output_files.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/models/model_files.h"
 #include "jobs/optimize/optimize.h"
 #include "models/networks/builders.h"
 #include "models/onnx/format/onnx_model.h"
-#include "workers/private_folder.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -46,7 +46,7 @@ core::Result<core::Graph> read_or_build(const std::string& model, const Context&
     return std::move(read.graph);
   }
   SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph built, models::build_model(model));
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto folder, workers::PrivateFolder::make());
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto folder, core::PrivateFolder::make());
   const std::string file = (folder.path() / (model + ".onnx")).string();
   SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(built, *models::new_header(), file));
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel read, read_model(file, {}, context));

@@ -165,7 +165,7 @@ class BatchCheck {
 }  // namespace
 
 core::Result<BatchedFile> with_batch(const OptimizeRequest& request) {
-  SOAPSTONE_ASSIGN_OR_RETURN(auto folder, workers::PrivateFolder::make());
+  SOAPSTONE_ASSIGN_OR_RETURN(auto folder, core::PrivateFolder::make());
   const std::filesystem::path path =
       folder.path() / std::filesystem::path(request.model).filename();
   SOAPSTONE_RETURN_IF_ERROR(models::write_with_batch(request.model, request.batch, path));
@@ -187,7 +187,7 @@ read_batched(const BatchedFile& file, const OptimizeRequest& request, const Cont
 core::Status check_batch(const OptimizeRequest& request, const models::OnnxModel& model,
                          runtime::Backend& backend, const Context& context) {
   if (request.batch == 1) return core::Done{};
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto folder, workers::PrivateFolder::make());
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto folder, core::PrivateFolder::make());
   const std::filesystem::path path = folder.path() / "one.onnx";
   SOAPSTONE_RETURN_IF_ERROR(models::write_with_batch(request.model, 1, path));
   auto one = models::read_onnx(path, {.shapes = request.shapes});

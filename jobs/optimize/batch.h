@@ -3,16 +3,16 @@
 
 #include <filesystem>
 
+#include "core/base/private_folder.h"
 #include "jobs/base/context.h"
 #include "jobs/optimize/request.h"
 #include "models/onnx/format/onnx_model.h"
 #include "runtime/launches/backend.h"
-#include "workers/private_folder.h"
 
 namespace soapstone::jobs {
 
 struct BatchedFile {
-  workers::PrivateFolder folder;
+  core::PrivateFolder folder;
   std::filesystem::path path;
 };
 

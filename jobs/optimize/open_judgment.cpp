@@ -33,7 +33,7 @@ core::Result<OpenJudgment> judge_open(const OptimizeRequest& request, const Opti
     result.difference = runtime.why_not;
     return result;
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(result.folder, workers::PrivateFolder::make());
+  SOAPSTONE_ASSIGN_OR_RETURN(result.folder, core::PrivateFolder::make());
   result.path = result.folder->path() / std::filesystem::path(request.output).filename();
   SOAPSTONE_RETURN_IF_ERROR(file.write(result.path));
   const auto judge =

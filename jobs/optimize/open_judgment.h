@@ -7,15 +7,15 @@
 #include <span>
 #include <string>
 
+#include "core/base/private_folder.h"
 #include "jobs/optimize/optimize_job.h"
 #include "models/onnx/open_sizes.h"
-#include "workers/private_folder.h"
 
 namespace soapstone::jobs {
 
 struct OpenJudgment {
   /// The file that was judged, and where it lies. None: there is no judge.
-  std::optional<workers::PrivateFolder> folder;
+  std::optional<core::PrivateFolder> folder;
   std::filesystem::path path;
   std::string difference;  ///< Why the file must not be handed out; empty: it may.
   std::string note;        ///< Part of a sentence for the report: who looked, and where.

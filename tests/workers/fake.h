@@ -15,7 +15,7 @@ namespace soapstone::workers {
 
 class Fake : public ::testing::Test {
  protected:
-  Fake() : folder_(*PrivateFolder::make()) {}
+  Fake() : folder_(*core::PrivateFolder::make()) {}
 
   core::Result<RuntimeWorker> start(const std::string& fault) {
     WorkerOptions options;
@@ -69,7 +69,7 @@ class Fake : public ::testing::Test {
     return count;
   }
 
-  PrivateFolder folder_;
+  core::PrivateFolder folder_;
 };
 
 }  // namespace soapstone::workers

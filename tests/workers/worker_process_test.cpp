@@ -8,8 +8,6 @@
 #include <csignal>
 #include <thread>
 
-#include "workers/private_folder.h"
-
 namespace soapstone::workers {
 namespace {
 
@@ -143,21 +141,6 @@ TEST(WorkerProcess, WhatItStartedDiesWithIt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_NE(kill(grandchild, 0), 0);
-}
-
-TEST(PrivateFolder, IsOursAloneAndGoesAway) {
-  std::filesystem::path path;
-  {
-    const auto folder = PrivateFolder::make();
-    ASSERT_TRUE(folder.ok());
-    path = folder->path();
-    using std::filesystem::perms;
-    EXPECT_EQ(std::filesystem::status(path).permissions(), perms::owner_all);
-    FILE* const file = fopen((path / "a").c_str(), "w");
-    ASSERT_NE(file, nullptr);
-    fclose(file);
-  }
-  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 }  // namespace
