@@ -202,6 +202,13 @@ TEST(ExternalWeights, Errors) {
   EXPECT_EQ(error(external_model("a/../../w.bin")),
             "its external location 'a/../../w.bin" + outside);
   EXPECT_EQ(error(external_model("/etc/passwd")), "its external location '/etc/passwd" + outside);
+  const std::string controls =
+      "' has control characters (give the file a plain name, and export the model again)";
+  EXPECT_EQ(error(external_model(std::string("w.bin\0x", 7))),
+            "its external location 'w.bin\\x00x" + controls);
+  for (const char* name : {"w.bin\n", "\x1b[2Jw.bin", "w\x7f.bin", "w\xc2\x9b.bin"})
+    EXPECT_THAT(error(external_model(name)), HasSubstr(controls)) << name;
+  EXPECT_THAT(error(external_model("w\xc3\xa4.bin")), HasSubstr("cannot be read: No such file"));
   EXPECT_EQ(error(external_model("w.bin", "12")),
             "needs bytes 12 to 28 of 'w.bin', which has 24 "
             "(the file is truncated or belongs to another model)");

@@ -51,6 +51,28 @@ core::Result<Reference> reference_of(const onnx::TensorProto& tensor) {
   return reference;
 }
 
+/// Whether byte k belongs to a control character of ASCII, or of UTF-8 (C2 80 to C2 9F).
+bool is_control(std::string_view text, std::size_t k) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  if (byte(k) < 0x20 || byte(k) == 0x7f) return true;
+  return k > 0 && byte(k - 1) == 0xc2 && byte(k) >= 0x80 && byte(k) < 0xa0;
+}
+
+/// The text with control characters as \x07; empty: it has none.
+std::string with_marked_controls(std::string_view text) {
+  bool has_controls = false;
+  std::string marked;
+  for (std::size_t k = 0; k < text.size(); ++k) {
+    if (!is_control(text, k)) {
+      marked += text[k];
+      continue;
+    }
+    has_controls = true;
+    marked += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[k]));
+  }
+  return has_controls ? marked : std::string();
+}
+
 bool lies_in(const fs::path& path, const fs::path& directory) {
   const auto [rest, _] =
       std::mismatch(directory.begin(), directory.end(), path.begin(), path.end());
@@ -74,6 +96,12 @@ std::vector<fs::path> weight_folders(const fs::path& model) {
 core::Result<std::shared_ptr<const core::MappedFile>>
 ExternalFiles::open(const std::string& location) {
   if (const auto known = open_.find(location); known != open_.end()) return known->second;
+  // A system call ends a name at a zero byte, so that another file would be read.
+  if (const std::string marked = with_marked_controls(location); !marked.empty()) {
+    return core::invalid_input(
+        fmt::format("its external location '{}' has control characters", marked),
+        "give the file a plain name, and export the model again");
+  }
   const fs::path relative = fs::path(location).lexically_normal();
   if (relative.is_absolute() || relative.empty() || *relative.begin() == "..") {
     return core::invalid_input(
