@@ -40,6 +40,8 @@ void add_compare_options(CommandLine& line, CompareOptions& options) {
       "--random-weights", options.request.random_weights,
       "Random numbers for weights that are one number everywhere, the same in both models; both "
       "must have them (--keep-constants)");
+  line.add_flag("--fold-default-inputs", options.request.fold_default_inputs,
+                "Compare with all inputs that have a default value at that value");
   add_shape_option(line, options.request.shapes);
   add_seed_option(line, options.request.equivalence.seed);
   add_device_options(line, options.request.device);

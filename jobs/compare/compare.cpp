@@ -50,19 +50,22 @@ core::Result<CompareOutcome> compare_unguarded(const CompareRequest& request,
     return usage_error("there is nothing to compare on",
                        "set `samples` to 1 or more, or give `inputs` or a `proof`");
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(const models::OnnxModel a,
-                             read_model(request.a, request.shapes, context));
-  SOAPSTONE_ASSIGN_OR_RETURN(const models::OnnxModel b,
-                             read_result(request.b, request.shapes, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const models::OnnxModel a,
+      read_model(request.a, request.shapes, context, request.fold_default_inputs));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const models::OnnxModel b,
+      read_result(request.b, request.shapes, context, request.fold_default_inputs));
   if (numbers) {
     SOAPSTONE_RETURN_IF_ERROR(check_can_run(request.a, a.graph));
     SOAPSTONE_RETURN_IF_ERROR(check_can_run(request.b, b.graph));
   }
   SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(request.device));
   search::EquivalenceOptions equivalence = request.equivalence;
+  equivalence.defaults = a.defaults;
   equivalence.latitude.may_lose = request.allow_range_changes;
   for (const std::string& path : request.inputs) {
-    SOAPSTONE_ASSIGN_OR_RETURN(auto sample, read_inputs(path, a.graph));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto sample, read_inputs(path, a));
     equivalence.inputs.push_back(std::move(sample));
   }
   CompareOutcome outcome;

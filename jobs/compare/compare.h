@@ -19,6 +19,7 @@ namespace soapstone::jobs {
 struct CompareRequest {
   std::string a, b;  ///< Paths of ONNX files; `b` was made from `a`.
   Shapes shapes;
+  bool fold_default_inputs = false;  ///< models::ImportOptions::fold_default_inputs
   DeviceRequest device;
   search::EquivalenceOptions equivalence;
   std::vector<std::string> inputs;  ///< Archives (.npz) with inputs of the caller's own.

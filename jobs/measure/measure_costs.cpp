@@ -42,14 +42,14 @@ core::Status check(const MeasureRequest& request) {
 core::Result<core::Graph> read_or_build(const std::string& model, const Context& context) {
   const auto has_name = [&](const models::ModelBuilder& builder) { return builder.name == model; };
   if (std::filesystem::exists(model) || std::ranges::none_of(models::builders(), has_name)) {
-    SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel read, read_model(model, {}, context));
+    SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel read, read_model(model, {}, context, true));
     return std::move(read.graph);
   }
   SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph built, models::build_model(model));
   SOAPSTONE_ASSIGN_OR_RETURN(const auto folder, core::PrivateFolder::make());
   const std::string file = (folder.path() / (model + ".onnx")).string();
   SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(built, *models::new_header(), file));
-  SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel read, read_model(file, {}, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel read, read_model(file, {}, context, true));
   return std::move(read.graph);
 }
 

@@ -25,13 +25,15 @@ read_with(const std::string& path, const models::ImportOptions& options, const C
 }  // namespace
 
 core::Result<models::OnnxModel> read_model(const std::string& path, const Shapes& shapes,
-                                           const Context& context) {
-  return read_with(path, {.shapes = shapes}, context);
+                                           const Context& context, bool fold_default_inputs) {
+  return read_with(path, {.shapes = shapes, .fold_default_inputs = fold_default_inputs}, context);
 }
 
 core::Result<models::OnnxModel> read_result(const std::string& path, const Shapes& shapes,
-                                            const Context& context) {
-  return read_with(path, {.shapes = shapes, .skip_unknown = true}, context);
+                                            const Context& context, bool fold_default_inputs) {
+  return read_with(
+      path, {.shapes = shapes, .skip_unknown = true, .fold_default_inputs = fold_default_inputs},
+      context);
 }
 
 models::OnnxModel model_of(core::Graph graph, int opset) {
@@ -50,13 +52,19 @@ core::Status check_can_run(const std::string& path, const core::Graph& graph) {
 }
 
 core::Result<std::vector<core::Literal>> read_inputs(const std::string& path,
-                                                     const core::Graph& graph) {
+                                                     const models::OnnxModel& model) {
+  const core::Graph& graph = model.graph;
   SOAPSTONE_ASSIGN_OR_RETURN(const auto arrays, models::read_npz(path));
   std::vector<core::Literal> inputs;
-  for (core::TensorId id : graph.inputs()) {
+  for (std::size_t k = 0; k < graph.inputs().size(); ++k) {
+    const core::TensorId id = graph.inputs()[k];
     const core::Tensor& tensor = graph.tensor(id);
     const auto found = std::find_if(arrays.begin(), arrays.end(),
                                     [&](const auto& array) { return array.first == tensor.name; });
+    if (found == arrays.end() && k < model.defaults.size() && model.defaults[k]) {
+      inputs.push_back(*model.defaults[k]);
+      continue;
+    }
     if (found == arrays.end()) {
       return core::invalid_input(fmt::format("there is no array for the input '{}'", tensor.name),
                                  "numpy.savez(file, **{name: array, ...}) with all inputs")

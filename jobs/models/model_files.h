@@ -14,13 +14,15 @@ namespace soapstone::jobs {
 /// Sizes for inputs or named dimensions that a model file leaves open.
 using Shapes = std::map<std::string, core::Dims>;
 
-/// Errors: those of models::read_onnx.
+/// Errors: those of models::read_onnx. `fold_default_inputs`: as in models::ImportOptions.
 core::Result<models::OnnxModel> read_model(const std::string& path, const Shapes& shapes,
-                                           const Context& context);
+                                           const Context& context,
+                                           bool fold_default_inputs = false);
 /// Reads a model that was made from the one to which the shapes belong: names that it does not have
 /// any more are skipped.
 core::Result<models::OnnxModel> read_result(const std::string& path, const Shapes& shapes,
-                                            const Context& context);
+                                            const Context& context,
+                                            bool fold_default_inputs = false);
 /// A model that was built in memory; it will be written with that opset.
 models::OnnxModel model_of(core::Graph graph, int opset = 17);
 
@@ -28,10 +30,11 @@ models::OnnxModel model_of(core::Graph graph, int opset = 17);
 /// Errors: kUnsupported, with the file.
 core::Status check_can_run(const std::string& path, const core::Graph& graph);
 
-/// The arrays of a .npz archive, one for each input of the graph, by name.
+/// The arrays of a .npz archive, one for each input of the model, by name; those with a default
+/// value may be left out.
 /// Errors: kInvalidInput if one is missing or has another type or shape.
 core::Result<std::vector<core::Literal>> read_inputs(const std::string& path,
-                                                     const core::Graph& graph);
+                                                     const models::OnnxModel& model);
 
 /// `conv1: f32[1, 3, 224, 224]`.
 std::string tensor_text(const core::Graph& graph, core::TensorId id);

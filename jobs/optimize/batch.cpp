@@ -174,7 +174,7 @@ core::Result<BatchedFile> with_batch(const OptimizeRequest& request) {
 
 core::Result<models::OnnxModel>
 read_batched(const BatchedFile& file, const OptimizeRequest& request, const Context& context) {
-  auto model = read_model(file.path.string(), request.shapes, context);
+  auto model = read_model(file.path.string(), request.shapes, context, request.fold_default_inputs);
   if (model) return model;
   core::Error error = model.error();
   const std::string own = file.path.string();
@@ -190,7 +190,8 @@ core::Status check_batch(const OptimizeRequest& request, const models::OnnxModel
   SOAPSTONE_ASSIGN_OR_RETURN(const auto folder, core::PrivateFolder::make());
   const std::filesystem::path path = folder.path() / "one.onnx";
   SOAPSTONE_RETURN_IF_ERROR(models::write_with_batch(request.model, 1, path));
-  auto one = models::read_onnx(path, {.shapes = request.shapes});
+  auto one = models::read_onnx(
+      path, {.shapes = request.shapes, .fold_default_inputs = request.fold_default_inputs});
   if (!one) return one.error().at(request.model);
   BatchCheck check(one->graph, model.graph, request.batch);
   if (auto status = check.check_shapes(); !status) return status.error().at(request.model);

@@ -86,6 +86,7 @@ class Opening {
   std::optional<Sized> at(std::span<const OpenDimension> dimensions, const Sizes& sizes) const {
     models::ImportOptions import;
     import.shapes = models::shapes_at(job_.model, dimensions, sizes);
+    import.fold_default_inputs = request_.fold_default_inputs;
     auto model = models::read_onnx(job_.model_file, import);
     if (!model) return std::nullopt;
     Sized sized{*std::move(model), std::nullopt, {}};

@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <utility>
@@ -79,6 +80,19 @@ void add_rounding(const OptimizeRequest& request, OptimizeJob& job, OptimizeOutc
   outcome.run.rounding = *std::move(error);
 }
 
+/// Such weights are no constants, so that less can be done with them.
+void note_default_inputs(const models::OnnxModel& model, RunSummary& run) {
+  const auto has_value = [](const core::LiteralPtr& value) { return value != nullptr; };
+  const auto count = std::ranges::count_if(model.defaults, has_value);
+  if (count == 0) return;
+  const auto first = std::ranges::find_if(model.defaults, has_value) - model.defaults.begin();
+  const core::TensorId id = model.graph.inputs()[static_cast<std::size_t>(first)];
+  run.notes.push_back(fmt::format(
+      "{} inputs have a default value and stay inputs, first {}; --fold-default-inputs makes "
+      "constants of them, of which more can be made",
+      count, model.graph.tensor(id).name));
+}
+
 core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
                                                  const Context& context) {
   const auto started = SteadyClock::now();
@@ -113,6 +127,7 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   log_refused(run.left_out, request, job.rules.search, context);
   run.device = job.timing().device().key();
   run.rules = request.rules;
+  note_default_inputs(job.model, run);
   if (job.rounding) add_rounding(request, job, outcome, context);
   run.total_cpu_s = core::process_cpu_s();
   run.total_wall_s = std::chrono::duration<double>(SteadyClock::now() - started).count();

@@ -26,15 +26,16 @@ namespace soapstone::jobs {
 namespace {
 
 core::Result<std::optional<search::EquivalenceOptions>>
-verify_options(const OptimizeRequest& request, const core::Graph& graph) {
+verify_options(const OptimizeRequest& request, const models::OnnxModel& model) {
   if (request.samples < 1) return std::optional<search::EquivalenceOptions>();
   search::EquivalenceOptions verify;
   verify.samples = request.samples;
   verify.rtol = request.rtol;
   verify.atol = request.atol;
   verify.seed = request.seed;
+  verify.defaults = model.defaults;
   if (!request.inputs.empty()) {
-    SOAPSTONE_ASSIGN_OR_RETURN(auto inputs, read_inputs(request.inputs, graph));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto inputs, read_inputs(request.inputs, model));
     verify.inputs.push_back(std::move(inputs));
   }
   return std::optional(std::move(verify));
@@ -71,7 +72,8 @@ core::Status find_model(const OptimizeRequest& request, OptimizeJob& job, const 
   }
   job.model_file = request.model;
   if (request.batch == 0) {
-    SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_model(request.model, request.shapes, context));
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        job.model, read_model(request.model, request.shapes, context, request.fold_default_inputs));
     return core::Done{};
   }
   SOAPSTONE_ASSIGN_OR_RETURN(job.batched, with_batch(request));
@@ -355,7 +357,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   SOAPSTONE_RETURN_IF_ERROR(find_clock(request, job, context));
   SOAPSTONE_RETURN_IF_ERROR(add_rules(request, job, context));
   set_forms_apart(request, job, context);
-  SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(request, job.model.graph));
+  SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(request, job.model));
   SOAPSTONE_RETURN_IF_ERROR(find_judge(request, job));
   return job;
 }

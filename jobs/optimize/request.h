@@ -45,7 +45,8 @@ struct OptimizeRequest {
   bool strict = false;          ///< Operators that are not understood are an error.
   /// The result may have operators that ONNX Runtime adds to those of ONNX.
   bool contrib = false;
-  bool overwrite = false;  ///< `output` may be `model` itself, which it then replaces.
+  bool fold_default_inputs = false;  ///< models::ImportOptions::fold_default_inputs
+  bool overwrite = false;            ///< `output` may be `model` itself, which it then replaces.
 
   // The rewrites that are allowed, and how results compare.
   RuleRequest rules;

@@ -68,7 +68,7 @@ core::Result<MarkedModel> load_planned_model(const PlannedModelRequest& request,
                        "give the sizes of a file in `shape`");
   }
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model,
-                             read_model(request.model, request.shapes, context));
+                             read_model(request.model, request.shapes, context, true));
   SOAPSTONE_RETURN_IF_ERROR(check_sizes(model.graph));
   return marked(std::move(model));
 }

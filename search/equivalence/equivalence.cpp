@@ -116,7 +116,11 @@ std::vector<Literal> inputs_of_sample(const Graph& graph, const EquivalenceOptio
     return all;
   }
   const int turn = sample - own;
-  return sample_inputs(graph, sample_kind(turn), options.seed + static_cast<std::uint64_t>(turn));
+  std::vector<Literal> all =
+      sample_inputs(graph, sample_kind(turn), options.seed + static_cast<std::uint64_t>(turn));
+  for (std::size_t k = 0; k < options.defaults.size() && turn % 2 == 0; ++k)
+    if (options.defaults[k]) all[k] = *options.defaults[k];
+  return all;
 }
 
 std::string describe_sample(const EquivalenceOptions& options, int sample) {

@@ -25,6 +25,9 @@ struct EquivalenceOptions {
   /// square. Without either, what the types and the original's own rounding explain (rounding.h).
   std::optional<double> rtol, atol;
   std::uint64_t seed = 0;
+  /// By input of the graph: the value that it has where nobody gives another, which it has in half
+  /// of the samples; null, or beyond the end: none.
+  std::vector<core::LiteralPtr> defaults;
   /// Inputs of the user's own, run in addition: one set a sample, one literal a graph input.
   std::vector<std::vector<core::Literal>> inputs;
   /// The constants of both graphs are the same, not folded and rounded in one of them: then double

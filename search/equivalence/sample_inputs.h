@@ -24,7 +24,8 @@ std::string_view to_string(SampleKind kind);
 bool is_level(SampleKind kind);
 
 /// One literal an input of the graph, of whatever type. Indices that a gather reads stay within its
-/// data (from −n on in some kinds); what an opaque node reads stays 0 or 1 if it is an integer.
+/// data (from −n on in some kinds); what an opaque node reads stays 0 or 1 if it is an integer. An
+/// input with a default value has it in some kinds, kNormal among them.
 std::vector<core::Literal> sample_inputs(const core::Graph& graph, SampleKind kind,
                                          std::uint64_t seed);
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ops/definition/registry.h"
 #include "tests/models/onnx_text.h"
 
 namespace soapstone::models {
@@ -118,32 +119,71 @@ TEST(InputShapes, InputWithoutShapeTakesAWholeOne) {
   EXPECT_EQ(shape_of(*read, 0), "[7]");
 }
 
-TEST(InputShapes, InputsWithDefaultValuesAreConstants) {
-  const auto model = read_text(R"(<ir_version: 8, opset_import: ["" : 17]>
-    g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y = Add(x, w) })");
-  EXPECT_EQ(model.graph.inputs().size(), 1u);
-  EXPECT_EQ(parse_proto(write_checked(model)).graph().input_size(), 1);
+constexpr const char* kDefault = R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y = Add(x, w) })";
+
+TEST(InputShapes, InputsWithDefaultValuesStayInputs) {
+  const auto model = read_text(kDefault);
+  ASSERT_EQ(model.graph.inputs().size(), 2u);
+  EXPECT_TRUE(model.warnings.empty());
+  ASSERT_EQ(model.defaults.size(), 2u);
+  EXPECT_FALSE(model.defaults[0]);
+  ASSERT_TRUE(model.defaults[1]);
+  EXPECT_THAT(model.defaults[1]->to_doubles(), ElementsAre(1, 2));
+  const auto written = parse_proto(write_checked(model)).graph();
+  EXPECT_EQ(written.input_size(), 2);
+  ASSERT_EQ(written.initializer_size(), 1);
+  EXPECT_EQ(written.initializer(0).name(), "w");
 }
 
-TEST(InputShapes, DefaultsThatBecomeConstantsAreTold) {
-  const auto warnings_of = [](int ir_version) {
+TEST(InputShapes, DefaultsThatNobodyReadsAnyMoreAreWritten) {
+  const auto model = read_text(kDefault);
+  core::GraphBuilder builder(model.graph);
+  builder.set_outputs({(*ops::append(builder, "relu", {model.graph.inputs()[0]}))[0]});
+  const auto graph = std::move(builder).finish();
+  const auto written = parse_proto(serialize_onnx(*graph, *model.header).value()).graph();
+  EXPECT_EQ(written.input_size(), 2);
+  EXPECT_EQ(written.initializer_size(), 1);
+}
+
+TEST(InputShapes, InputsWithDefaultValuesAreConstantsIfThatIsAskedFor) {
+  const auto bytes = model_from_text(kDefault).SerializeAsString();
+  const auto model = parse_onnx(bytes, {.fold_default_inputs = true});
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(model->graph.inputs().size(), 1u);
+  EXPECT_TRUE(model->warnings.empty());
+  EXPECT_EQ(parse_proto(write_checked(*model)).graph().input_size(), 1);
+}
+
+TEST(InputShapes, ADefaultSettlesOpenSizes) {
+  const auto model = read_text(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2] x, float[n] w = {1, 2}) => (float[2] y) { y = Add(x, w) })");
+  EXPECT_EQ(shape_of(model, 1), "[2]");
+  EXPECT_EQ(error_of_bytes(model_from_text(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[n] x, float[n] w = {1, 2}) => (float[n] y) { y = Add(x, w) })")
+                               .SerializeAsString(),
+                           {{{"n", {3}}}, false}),
+            "input 'w': has size 3 in dimension 0, but 2 is given for it");
+}
+
+/// Before IR version 4 every weight was an input, and no runtime let it be given.
+TEST(InputShapes, DefaultsThatSizesComeOutOfAreConstantsAndTold) {
+  const auto read = [](int ir_version) {
     auto proto = model_from_text(R"(<ir_version: 8, opset_import: ["" : 17]>
-        g (float[2] x, float[2] w, float[2] v) => (float[2] y) { t = Add(x, w) y = Mul(t, v) })");
+        g (float[2, 3] x, int64[1] s = {6}, float[6] w = {1, 2, 3, 4, 5, 6}) => (float[6] y)
+        { k = Neg(s) m = Neg(k) t = Reshape(x, m) y = Mul(t, w) })");
     proto.set_ir_version(ir_version);
-    for (const char* name : {"w", "v"}) {
-      auto& weight = *proto.mutable_graph()->add_initializer();
-      weight.set_name(name);
-      weight.set_data_type(onnx::TensorProto::FLOAT);
-      weight.add_dims(2);
-      weight.add_float_data(1);
-      weight.add_float_data(2);
-    }
-    return parse_onnx(proto.SerializeAsString())->warnings;
+    return parse_onnx(proto.SerializeAsString()).value();
   };
-  EXPECT_THAT(warnings_of(8),
-              ElementsAre("inputs with a default value are taken for constants, and "
-                          "a rewritten model has no such input: w, v"));
-  EXPECT_TRUE(warnings_of(3).empty());
+  const auto today = read(8);
+  EXPECT_THAT(today.warnings,
+              ElementsAre("inputs whose default value decides on sizes, or is of a type that is "
+                          "not understood, are taken for constants, and a rewritten model has no "
+                          "such input: s"));
+  EXPECT_EQ(today.graph.inputs().size(), 2u);
+  const auto old = read(3);
+  EXPECT_TRUE(old.warnings.empty());
+  EXPECT_EQ(old.graph.inputs().size(), 1u);
 }
 
 }  // namespace

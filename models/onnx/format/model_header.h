@@ -20,7 +20,8 @@ class ModelHeader {
   bool has_external_weights = false;
   /// Sizes of the symbolic dimensions, as settled when the model was read.
   DimensionSizes sizes;
-  bool contrib = false;  ///< See models/onnx/writing/contrib.h.
+  std::map<std::string, core::LiteralPtr> defaults;  ///< Of inputs that have one.
+  bool contrib = false;                              ///< See models/onnx/writing/contrib.h.
   OriginalNodes originals;
 };
 

@@ -28,6 +28,8 @@ struct OnnxModel {
   core::Graph graph;
   std::shared_ptr<const ModelHeader> header;
   std::vector<OpaqueNode> opaque_nodes;
+  /// By input of the graph: its value where nobody gives another; null: it has to be given.
+  std::vector<core::LiteralPtr> defaults;
   int opset = 0;                      ///< Opset of the default domain.
   std::vector<std::string> warnings;  ///< Assumptions that were made, and parts that were left out.
 };
@@ -42,6 +44,9 @@ struct ImportOptions {
   /// Names in `shapes` that the model does not have are skipped: a written result has the sizes
   /// that were given, and no open dimension of that name.
   bool skip_unknown = false;
+  /// Inputs with a default value become constants, and a written model has no such input. False:
+  /// they stay inputs, and keep their default.
+  bool fold_default_inputs = false;
 };
 
 /// Errors: kInvalidInput (not a model, broken graph, missing external data, open shapes: `where`

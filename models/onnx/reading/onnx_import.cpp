@@ -18,36 +18,64 @@ namespace {
 
 using core::TensorId;
 
-/// Inputs with a default value are constants here: a graph is optimized for its weights. The names
-/// of those that are gone.
-std::vector<std::string> drop_default_inputs(onnx::GraphProto& graph) {
-  std::unordered_set<std::string> weights;
-  for (const auto& weight : graph.initializer()) weights.insert(weight.name());
-  for (const auto& weight : graph.sparse_initializer()) weights.insert(weight.values().name());
-  std::vector<std::string> dropped;
+/// Before it every weight was an input with a default value, and could not be given.
+constexpr int kFirstVersionOfDefaults = 4;
+
+struct DefaultInputs {
+  std::unordered_set<std::string> kept;
+  std::vector<std::string> dropped;  ///< Constants since sizes depend on them, or for their type.
+};
+
+/// Whether the default is a tensor of the type that is declared, and can be held.
+bool is_usable(const onnx::ValueInfoProto& input, const onnx::TensorProto* value) {
+  return value != nullptr && fits_literal(*value) && input.type().has_tensor_type() &&
+         input.type().tensor_type().elem_type() == value->data_type();
+}
+
+/// Takes inputs with a default value out of the list of inputs if they are to be constants. The
+/// others may be given another value when the model runs.
+DefaultInputs drop_default_inputs(onnx::ModelProto& model, std::span<const int> order,
+                                  const ImportOptions& options) {
+  onnx::GraphProto& graph = *model.mutable_graph();
+  std::unordered_map<std::string, const onnx::TensorProto*> weights;
+  for (const auto& weight : graph.initializer()) weights[weight.name()] = &weight;
+  for (const auto& weight : graph.sparse_initializer()) weights[weight.values().name()] = nullptr;
+  const bool may_stay =
+      !options.fold_default_inputs && model.ir_version() >= kFirstVersionOfDefaults;
+  const auto parameters = shape_parameters(graph, order);
+  DefaultInputs defaults;
   auto& inputs = *graph.mutable_input();
   inputs.erase(std::remove_if(inputs.begin(), inputs.end(),
                               [&](const auto& input) {
-                                if (!weights.contains(input.name())) return false;
-                                dropped.push_back(input.name());
-                                return true;
+                                const auto weight = weights.find(input.name());
+                                if (weight == weights.end()) return false;
+                                const bool stays = may_stay && !parameters.contains(input.name()) &&
+                                                   is_usable(input, weight->second);
+                                if (stays) defaults.kept.insert(input.name());
+                                if (!stays && may_stay) defaults.dropped.push_back(input.name());
+                                return !stays;
                               }),
                inputs.end());
-  return dropped;
+  return defaults;
 }
 
-/// Before IR version 4 every weight was such an input, and could not be given.
 void warn_of_defaults(const std::vector<std::string>& dropped, ImportState& state) {
-  constexpr int kFirstVersion = 4;
-  if (dropped.empty() || state.model.ir_version() < kFirstVersion) return;
+  if (dropped.empty()) return;
   constexpr std::size_t kMostNamed = 3;
   const std::size_t named = std::min(dropped.size(), kMostNamed);
   state.warnings.push_back(fmt::format(
-      "inputs with a default value are taken for constants, and a rewritten model has no such "
-      "input: "
-      "{}{}",
+      "inputs whose default value decides on sizes, or is of a type that is not understood, are "
+      "taken for constants, and a rewritten model has no such input: {}{}",
       fmt::join(dropped.begin(), dropped.begin() + static_cast<std::ptrdiff_t>(named), ", "),
       dropped.size() > named ? fmt::format(" and {} more", dropped.size() - named) : ""));
+}
+
+core::Status read_defaults(ImportState& state) {
+  for (auto& tensor : *state.model.mutable_graph()->mutable_initializer()) {
+    if (!state.default_inputs.contains(tensor.name())) continue;
+    SOAPSTONE_ASSIGN_OR_RETURN(state.defaults[tensor.name()], to_literal(tensor, state.files));
+  }
+  return core::Done{};
 }
 
 /// Weights that no Literal can hold are nodes until they are written.
@@ -63,8 +91,10 @@ core::Status import_weight_as_node(ImportState& state, const std::string& name, 
   return core::Done{};
 }
 
-core::Status import_inputs(ImportState& state, const ImportOptions& options) {
+core::Status import_inputs(ImportState& state, ImportOptions options) {
   const auto& graph = state.model.graph();
+  SOAPSTONE_RETURN_IF_ERROR(read_defaults(state));
+  for (const auto& [name, value] : state.defaults) options.shapes.emplace(name, value->dims());
   SOAPSTONE_ASSIGN_OR_RETURN(SettledInputs inputs, settle_inputs(graph, options));
   state.sizes = std::move(inputs.sizes);
   std::ranges::move(inputs.warnings, std::back_inserter(state.warnings));
@@ -75,6 +105,14 @@ core::Status import_inputs(ImportState& state, const ImportOptions& options) {
       return core::invalid_input(fmt::format("the input '{}' is too large", input.name()));
     }
     if (type.data_type == core::DataType::kOther) state.foreign_types[input.name()] = input.type();
+    const auto value = state.defaults.find(input.name());
+    if (value != state.defaults.end() && type.shape != core::to_shape(value->second->dims())) {
+      return core::invalid_input(
+          fmt::format("the default value of the input '{}' has the shape {}, but the input has {}",
+                      input.name(), core::to_string(value->second->dims()),
+                      core::to_string(type.shape, {})),
+          "`fold_default_inputs` makes a constant of it");
+    }
     state.bind(input.name(), state.builder.add_input(input.name(), std::move(type)));
   }
   return core::Done{};
@@ -124,7 +162,8 @@ void declare_types(ImportState& state) {
 void count_definitions(ImportState& state) {
   const auto& graph = state.model.graph();
   for (const auto& input : graph.input()) ++state.definitions[input.name()];
-  for (const auto& weight : graph.initializer()) ++state.definitions[weight.name()];
+  for (const auto& weight : graph.initializer())
+    if (!state.default_inputs.contains(weight.name())) ++state.definitions[weight.name()];
   for (const auto& weight : graph.sparse_initializer()) {
     ++state.definitions[weight.values().name()];
   }
@@ -174,7 +213,12 @@ core::Result<OnnxModel> finish(ImportState& state) {
   SOAPSTONE_ASSIGN_OR_RETURN(core::Graph graph, std::move(state.builder).finish());
   const std::shared_ptr<ModelHeader> header = make_header(state);
   header->originals = original_nodes(state, graph);
-  OnnxModel model{std::move(graph), header, {}, opset, {}};
+  header->defaults = state.defaults;
+  OnnxModel model{std::move(graph), header, {}, {}, opset, {}};
+  for (const TensorId id : model.graph.inputs()) {
+    const auto value = state.defaults.find(model.graph.tensor(id).name);
+    model.defaults.push_back(value == state.defaults.end() ? nullptr : value->second);
+  }
   for (auto& [result, node] : state.opaque) {
     if (model.graph.contains(result)) model.opaque_nodes.push_back(std::move(node));
   }
@@ -190,7 +234,7 @@ core::Result<OnnxModel> import_model(std::string_view bytes, const ImportOptions
   SOAPSTONE_RETURN_IF_ERROR(inline_functions(document));
   // Before inputs with defaults go, so that two definitions of a name are still seen.
   SOAPSTONE_ASSIGN_OR_RETURN(const auto order, topological_order(document.graph()));
-  const auto dropped = drop_default_inputs(*document.mutable_graph());
+  DefaultInputs defaults = drop_default_inputs(document, order, options);
 
   const bool contrib_assumed = import_contrib_domain(document);
   ImportState state(std::move(document), ExternalFiles(std::move(directories)));
@@ -198,7 +242,8 @@ core::Result<OnnxModel> import_model(std::string_view bytes, const ImportOptions
     state.warnings.push_back(fmt::format("operators of {} are read in version 1, as the model does "
                                          "not import that domain",
                                          ops::kContribDomain));
-  warn_of_defaults(dropped, state);
+  warn_of_defaults(defaults.dropped, state);
+  state.default_inputs = std::move(defaults.kept);
   prepare_checker(state, directory);
   declare_types(state);
   count_definitions(state);
@@ -213,6 +258,8 @@ core::Result<OnnxModel> import_model(std::string_view bytes, const ImportOptions
 
 core::Status import_weights(ImportState& state, onnx::GraphProto& graph) {
   for (auto& tensor : *graph.mutable_initializer()) {
+    if (&graph == state.model.mutable_graph() && state.default_inputs.contains(tensor.name()))
+      continue;
     if (!fits_literal(tensor)) {
       SOAPSTONE_RETURN_IF_ERROR(import_weight_as_node(state, tensor.name(), [&](auto& attribute) {
         attribute.set_name("value");

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct ImportState {
   Opsets opsets;
   ExternalFiles files;
   DimensionSizes sizes;
+  std::unordered_set<std::string> default_inputs;    ///< Inputs that stay, with initializers.
+  std::map<std::string, core::LiteralPtr> defaults;  ///< Their values.
   core::GraphBuilder builder;
   std::unordered_map<std::string, core::TensorId> tensors;
   /// From value_info and the graph's outputs; only asked where nothing better is known.

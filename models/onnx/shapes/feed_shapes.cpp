@@ -26,17 +26,28 @@ bool is_parameter(const onnx::NodeProto& node, int k) {
 
 }  // namespace
 
-std::vector<bool> feed_shapes(const onnx::GraphProto& graph, std::span<const int> order) {
-  std::vector<bool> feeds(static_cast<std::size_t>(graph.node_size()));
+std::unordered_set<std::string> shape_parameters(const onnx::GraphProto& graph,
+                                                 std::span<const int> order) {
   std::unordered_set<std::string> parameters;
   for (auto at = order.rbegin(); at != order.rend(); ++at) {
     const onnx::NodeProto& node = graph.node(*at);
     const bool needed = std::any_of(node.output().begin(), node.output().end(),
                                     [&](const auto& name) { return parameters.contains(name); });
-    feeds[static_cast<std::size_t>(*at)] = needed;
     for (int k = 0; k < node.input_size(); ++k) {
       if (is_parameter(node, k) || (needed && has_fold(node))) parameters.insert(node.input(k));
     }
+  }
+  return parameters;
+}
+
+std::vector<bool> feed_shapes(const onnx::GraphProto& graph, std::span<const int> order) {
+  const auto parameters = shape_parameters(graph, order);
+  std::vector<bool> feeds(static_cast<std::size_t>(graph.node_size()));
+  for (const int index : order) {
+    const auto& outputs = graph.node(index).output();
+    feeds[static_cast<std::size_t>(index)] =
+        std::any_of(outputs.begin(), outputs.end(),
+                    [&](const auto& name) { return parameters.contains(name); });
   }
   return feeds;
 }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "core/graph/literal.h"
@@ -28,6 +30,10 @@ KnownValues fold(const onnx::NodeProto& node, int opset, std::span<const FoldInp
 /// Whether fold() knows the operator at all.
 bool has_fold(const onnx::NodeProto& node);
 
+/// The names of tensors that shapes, axes, sizes and the like are computed from. `order` is
+/// topological.
+std::unordered_set<std::string> shape_parameters(const onnx::GraphProto& graph,
+                                                 std::span<const int> order);
 /// For each node of the graph, whether shapes, axes, sizes and the like are computed from its
 /// results. `order` is topological.
 std::vector<bool> feed_shapes(const onnx::GraphProto& graph, std::span<const int> order);

@@ -121,6 +121,7 @@ void write_value_info(const core::Graph& graph, const TensorNames& names, onnx::
 void drop_unread(onnx::GraphProto& graph, std::vector<NamedWeight>& weights) {
   std::unordered_set<std::string> read;
   for (const auto& output : graph.output()) read.insert(output.name());
+  for (const auto& input : graph.input()) read.insert(input.name());  // has a default, maybe
   std::vector<bool> keep(static_cast<std::size_t>(graph.node_size()));
   for (int i = graph.node_size(); i-- > 0;) {
     const onnx::NodeProto& node = graph.node(i);
@@ -203,6 +204,10 @@ core::Result<ExportedModel> export_graph(const core::Graph& given, const ModelHe
   if (out.name().empty()) out.set_name(graph.name().empty() ? "graph" : graph.name());
   for (TensorId id : names.constants()) {
     exported.weights.push_back({graph.tensor(id).value, names.of(id)});
+  }
+  for (TensorId id : graph.inputs()) {
+    const auto value = header.defaults.find(names.of(id));
+    if (value != header.defaults.end()) exported.weights.push_back({value->second, value->first});
   }
   std::optional<DeviceWriter> devices;
   if (options.devices != nullptr) devices.emplace(graph, names, *options.devices, exported.model);
