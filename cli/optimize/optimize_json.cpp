@@ -160,6 +160,8 @@ std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
   json["total_cpu_s"] = run.total_cpu_s;
   json["total_wall_s"] = run.total_wall_s;
   json["peak_rss_mb"] = run.peak_rss_mb;
+  json["other_work_processors"] =
+      json_or_null(run.load, [](const core::MachineLoad& load) { return load.others; });
   json["rule_set"] = rule_set_json(run.rules);
   json["rules_applied"] = ordered_json::array();
   for (const search::RuleUse& use : report.rules_applied) {

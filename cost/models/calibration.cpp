@@ -31,6 +31,13 @@ core::Graph graph_of(std::string_view op, const core::Dims& dims) {
 
 }  // namespace
 
+RooflineParameters one_core() { return kOneCore; }
+
+bool is_doubtful(double us, double roofline_us) {
+  constexpr double kFarAbove = 50, kLeastUs = 500;
+  return us > kLeastUs && us > kFarAbove * roofline_us;
+}
+
 RooflineParameters calibrate(const TimeOfGraph& time_us) {
   RooflineParameters parameters = kOneCore;
   const auto small_sum = time_us(graph_of("add", {kTiny}));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cost/models/calibration.h"
 #include "models/onnx/format/onnx_model.h"
 #include "search/equivalence/sample_inputs.h"
 
@@ -110,6 +111,15 @@ core::Result<workers::RuntimeProfile> RuntimeProbe::profile(const Graph& graph, 
   for (std::size_t k = 0; k < values.size(); ++k)
     inputs.push_back({graph.tensor(graph.inputs()[k]).name, values[k]});
   auto profile = measured(model, inputs, effort);
+  // A thread that waits for a core that others have makes a run many times as long.
+  const double least_us = cost::make_roofline_cost(runtime::Fusion::kNone, cost::one_core())
+                              ->graph_cost(graph)
+                              .total_us;
+  for (int k = 0;
+       k < cost::kMostRepeats && profile && cost::is_doubtful(profile->total_us, least_us); ++k) {
+    auto again = measured(model, inputs, effort);
+    if (again && again->total_us < profile->total_us) profile = std::move(again);
+  }
   deployment_.worker.close(model);
   return profile;
 }

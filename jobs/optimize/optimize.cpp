@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/base/clock.h"
+#include "core/base/machine_load.h"
 #include "core/base/memory_limit.h"
 #include "jobs/base/guard.h"
 #include "jobs/optimize/optimize_job.h"
@@ -96,6 +97,7 @@ void note_default_inputs(const models::OnnxModel& model, RunSummary& run) {
 core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
                                                  const Context& context) {
   const auto started = SteadyClock::now();
+  const auto load_before = core::sample_load();
   SOAPSTONE_ASSIGN_OR_RETURN(OptimizeJob job, prepare(request, context));
   const rules::RuleSet baseline_rules(job.rules.baseline);
   KeptProofs kept(context.progress);
@@ -129,6 +131,16 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   run.rules = request.rules;
   note_default_inputs(job.model, run);
   if (job.rounding) add_rounding(request, job, outcome, context);
+  const auto load_after = core::sample_load();
+  if (load_before && load_after) run.load = core::load_between(*load_before, *load_after);
+  const bool has_timed_costs =
+      !request.has_own_costs() && request.target.empty() &&
+      (request.costs == CostKind::kMeasured || request.costs == CostKind::kRuntime);
+  if (run.load && run.load->is_busy() && (job.optimize.measure || has_timed_costs))
+    run.notes.push_back(fmt::format(
+        "the machine was busy: other work used {:.1f} processors and left {:.1f} idle, so times "
+        "that were measured may be too long",
+        run.load->others, run.load->idle));
   run.total_cpu_s = core::process_cpu_s();
   run.total_wall_s = std::chrono::duration<double>(SteadyClock::now() - started).count();
   run.peak_rss_mb = peak_rss_mb();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/machine_load.h"
 #include "jobs/devices/rounding.h"
 #include "jobs/optimize/explained_changes.h"
 #include "jobs/rules/rule_library.h"
@@ -31,6 +32,7 @@ struct RunSummary {
   double total_cpu_s = 0;
   double total_wall_s = 0;
   double peak_rss_mb = 0;
+  std::optional<core::MachineLoad> load;  ///< While the job ran; none: not known.
 };
 
 struct OptimizeOutcome {

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "ops/definition/registry.h"
 #include "runtime/launches/host_backend.h"
@@ -31,6 +33,9 @@ class FakeBackend final : public runtime::HostBackend {
   bool saw_in_place = false;
   std::vector<core::LiteralPtr> constants_seen;
   std::string refuses;  ///< Name of an operator that cannot be compiled.
+  /// So many kernels to come are slow, as beside other work.
+  int slow_kernels = 0;
+  std::string kernel = "fake";  ///< Implementation of all kernels.
 
   const runtime::DeviceInfo& device() const override { return device_; }
   const runtime::FusionRules& fusion(Fusion fusion) const override {
@@ -46,10 +51,14 @@ class FakeBackend final : public runtime::HostBackend {
   class FakeKernel final : public runtime::HostKernel {
    public:
     FakeKernel(FakeBackend& backend, bool in_place, std::vector<bool> is_constant)
-        : backend_(backend), in_place_(in_place), is_constant_(std::move(is_constant)) {}
+        : backend_(backend), in_place_(in_place), is_constant_(std::move(is_constant)),
+          is_slow_(backend.slow_kernels > 0) {
+      if (is_slow_) --backend.slow_kernels;
+    }
     core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                      std::byte* scratch) override {
       ++backend_.run;
+      if (is_slow_) std::this_thread::sleep_for(std::chrono::milliseconds(2));
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         float first = 0;
         if (inputs[i]) std::memcpy(&first, inputs[i], sizeof first);
@@ -63,12 +72,13 @@ class FakeBackend final : public runtime::HostBackend {
     std::optional<std::size_t> in_place_input() const override {
       return in_place_ ? std::optional<std::size_t>(0) : std::nullopt;
     }
-    std::string implementation() const override { return "fake"; }
+    std::string implementation() const override { return backend_.kernel; }
 
    private:
     FakeBackend& backend_;
     bool in_place_;
     std::vector<bool> is_constant_;
+    bool is_slow_;
   };
 
   core::Result<std::unique_ptr<runtime::HostKernel>>
@@ -218,6 +228,41 @@ TEST_F(MeasuredCostTest, TheDatabaseSavesMeasuringInTheNextRun) {
   const double after = model(kept.get())->graph_cost(graph).total_us;
   EXPECT_EQ(backend_.compiled, 0);
   EXPECT_EQ(after, before) << "to the last bit";
+}
+
+constexpr std::string_view kOneSoftmax = R"(graph g
+  x: f32[4, 4]
+  y = softmax(x; axis=1)
+  return y)";
+
+TEST_F(MeasuredCostTest, WhatIsFarAboveTheRooflineIsTimedAgain) {
+  backend_.slow_kernels = 2;
+  EXPECT_LT(model()->graph_cost(graph_of(kOneSoftmax)).total_us, 1000);
+  EXPECT_EQ(backend_.compiled, 3);
+}
+
+TEST_F(MeasuredCostTest, WhatStaysFarAboveItIsTimedAFewTimes) {
+  backend_.slow_kernels = 1000;
+  EXPECT_GT(model()->graph_cost(graph_of(kOneSoftmax)).total_us, 1000);
+  EXPECT_EQ(backend_.compiled, 3);
+}
+
+TEST_F(MeasuredCostTest, ReferenceKernelsAreSlowAndTimedOnce) {
+  backend_.slow_kernels = 1000;
+  backend_.kernel = "reference";
+  EXPECT_GT(model()->graph_cost(graph_of(kOneSoftmax)).total_us, 1000);
+  EXPECT_EQ(backend_.compiled, 1);
+}
+
+/// What was recorded beside other work is no cost for ever.
+TEST_F(MeasuredCostTest, WhatWasRecordedFarAboveTheRooflineIsTimedAgain) {
+  auto kept = database();
+  backend_.slow_kernels = 3;
+  EXPECT_GT(model(kept.get())->graph_cost(graph_of(kOneSoftmax)).total_us, 1000);
+  EXPECT_LT(model(kept.get())->graph_cost(graph_of(kOneSoftmax)).total_us, 1000);
+  backend_.compiled = 0;
+  EXPECT_LT(model(kept.get())->graph_cost(graph_of(kOneSoftmax)).total_us, 1000);
+  EXPECT_EQ(backend_.compiled, 0) << "the new cost was kept";
 }
 
 TEST_F(MeasuredCostTest, WhatCannotBeCompiledIsEstimated) {
