@@ -165,6 +165,7 @@ Result<OptimizeReport> Optimizer::run() {
   }
   if (options_.record_chain) record_chain();
   report_.opaque_nodes = opaque_nodes_;
+  report_.latitude = latitude();
   note_proofs();
   note_specials();
   note_checks();

@@ -1,6 +1,7 @@
 // See open_judgment.h.
 #include "jobs/optimize/open_judgment.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,11 +14,21 @@ namespace soapstone::jobs {
 namespace {
 
 search::JudgeReport judged_at(const OptimizeJob& job, const SizedOriginal& original,
-                              search::Judge& judge, const Context& context) {
+                              search::Latitude latitude, search::Judge& judge,
+                              const Context& context) {
   search::EquivalenceOptions verify = *job.optimize.verify;
   if (!original.has_own_inputs) verify.inputs.clear();
-  return search::Judgment(judge, original.graph, verify)
-      .run(original.graph, context.progress, context.stop);
+  verify.latitude = latitude;
+  search::Judgment judgment(judge, original.graph, verify);
+  std::optional<search::EquivalenceCheck> check;
+  judgment.explain_overflow_by([&](const core::Graph&, int sample) {
+    if (!check) {
+      if (auto made = search::EquivalenceCheck::make(original.graph, *job.backend, verify))
+        check = *std::move(made);
+    }
+    return check ? check->leaves_range(original.result, sample) : std::vector<bool>();
+  });
+  return judgment.run(original.graph, context.progress, context.stop);
 }
 
 }  // namespace
@@ -25,7 +36,7 @@ search::JudgeReport judged_at(const OptimizeJob& job, const SizedOriginal& origi
 core::Result<OpenJudgment> judge_open(const OptimizeRequest& request, const OptimizeJob& job,
                                       const models::OpenExport& file,
                                       std::span<const SizedOriginal> originals,
-                                      const Context& context) {
+                                      search::Latitude latitude, const Context& context) {
   OpenJudgment result;
   if (!job.judge) return result;
   SOAPSTONE_ASSIGN_OR_RETURN(IndependentRuntime runtime, start_runtime(request.judge));
@@ -40,7 +51,7 @@ core::Result<OpenJudgment> judge_open(const OptimizeRequest& request, const Opti
       FileJudge::of_files(*std::move(runtime.worker), job.model_file, result.path, job.model.graph);
   std::vector<std::string> looked, refused;
   for (const SizedOriginal& original : originals) {
-    const search::JudgeReport report = judged_at(job, original, *judge, context);
+    const search::JudgeReport report = judged_at(job, original, latitude, *judge, context);
     if (!report.looked) {
       refused.push_back(fmt::format("{} ({})", original.sizes, report.reason));
       continue;

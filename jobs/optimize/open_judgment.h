@@ -24,15 +24,17 @@ struct OpenJudgment {
 /// The original at the sizes given, or at other ones.
 struct SizedOriginal {
   core::Graph graph;
+  core::Graph result;           ///< What was made of it.
   std::string sizes;            ///< "N=2, T=6"
   bool has_own_inputs = false;  ///< Whether the inputs of the request fit.
 };
 
 /// A size at which the runtime does not run the original is no reason against the file. Without a
-/// judge of the result there is none here. Errors: those of writing the file.
+/// judge of the result there is none here. `latitude`: of the rules that were used. Errors: those
+/// of writing the file.
 core::Result<OpenJudgment> judge_open(const OptimizeRequest& request, const OptimizeJob& job,
                                       const models::OpenExport& file,
                                       std::span<const SizedOriginal> originals,
-                                      const Context& context);
+                                      search::Latitude latitude, const Context& context);
 
 }  // namespace soapstone::jobs

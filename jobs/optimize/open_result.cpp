@@ -55,9 +55,10 @@ std::set<core::NodeId> varying_constants(const core::Graph& graph, const core::G
 
 class Opening {
  public:
-  Opening(const OptimizeRequest& request, const OptimizeJob& job, const core::Graph& graph,
-          const search::ProofChain& chain, const Context& context)
-      : request_(request), job_(job), graph_(graph), chain_(chain), context_(context) {}
+  Opening(const OptimizeRequest& request, const OptimizeJob& job,
+          const search::OptimizeReport& report, const Context& context)
+      : request_(request), job_(job), graph_(report.graph), chain_(report.chain),
+        latitude_(report.latitude), context_(context) {}
 
   OpenResult run() {
     const auto dimensions = models::open_dimensions(job_.model);
@@ -93,7 +94,9 @@ class Opening {
     if (request_.contrib) sized.model.header = models::with_contrib(*sized.model.header);
     auto graph = search::replay_at_other_sizes(
         chain_, sized.model.graph, *job_.backend,
-        {.allow_range_changes = request_.rules.allow_range_changes}, context_.stop);
+        {.allow_range_changes = request_.rules.allow_range_changes,
+         .allow_unproved = request_.rules.allow_unproved},
+        context_.stop);
     if (graph)
       sized.graph = *std::move(graph);
     else
@@ -152,12 +155,19 @@ class Opening {
   }
 
   /// Both files computed the same there too.
-  bool is_equivalent(const Sized& sized) const {
+  bool is_equivalent(const Sized& sized) {
     if (!job_.optimize.verify) return true;
     search::EquivalenceOptions verify = *job_.optimize.verify;
     verify.inputs.clear();  // they have the sizes that were given
+    verify.latitude = latitude_;
     const auto report = search::check_equivalence(sized.model.graph, *sized.graph, *job_.backend,
                                                   verify, context_.progress, context_.stop);
+    if (!report) {
+      why_not_ = report.error().to_string();
+    } else if (!report->equal) {
+      const search::Difference difference = report->difference.value_or(search::Difference{});
+      why_not_ = fmt::format("on {}, the result {}", difference.input, difference.what);
+    }
     return report.ok() && report->equal;
   }
 
@@ -168,8 +178,12 @@ class Opening {
       Sizes sizes;
       for (const Sizes& found : sizes_) sizes.push_back(found[turn]);
       const auto sized = at(open, sizes);
-      if (!sized || !agrees(*file, *sized, varying_) || !is_equivalent(*sized)) return std::nullopt;
-      others_.push_back({sized->model.graph, text_of(open, sizes)});
+      if (!sized || !agrees(*file, *sized, varying_) || !is_equivalent(*sized)) {
+        why_none_ = fmt::format("at {}: {}", text_of(open, sizes),
+                                sized ? why_not_ : "the model has no such sizes");
+        return std::nullopt;
+      }
+      others_.push_back({sized->model.graph, *sized->graph, text_of(open, sizes)});
     }
     return std::optional(*std::move(file));
   }
@@ -185,9 +199,9 @@ class Opening {
     if (!job_.optimize.verify) return true;
     Sizes given;
     for (const OpenDimension& dimension : open) given.push_back(dimension.size);
-    std::vector<SizedOriginal> originals{{job_.model.graph, text_of(open, given), true}};
+    std::vector<SizedOriginal> originals{{job_.model.graph, graph_, text_of(open, given), true}};
     originals.insert(originals.end(), others_.begin(), others_.end());
-    auto judgment = judge_open(request_, job_, file, originals, context_);
+    auto judgment = judge_open(request_, job_, file, originals, latitude_, context_);
     if (judgment)
       judgment_ = *std::move(judgment);
     else
@@ -216,6 +230,8 @@ class Opening {
     if (!closed.empty())
       text += fmt::format("{}the result is for these sizes and declares them: {}",
                           text.empty() ? "" : "; ", fmt::join(closed, ", "));
+    if (!why_none_.empty())
+      text += fmt::format("; a file that leaves them open was not made: {}", why_none_);
     if (!judgment_.difference.empty())
       text += fmt::format("; a file that leaves them open was refused: {}", judgment_.difference);
     if (!judgment_.note.empty()) text += "; " + judgment_.note;
@@ -232,21 +248,22 @@ class Opening {
   const OptimizeJob& job_;
   const core::Graph& graph_;
   const search::ProofChain& chain_;
+  search::Latitude latitude_;
   const Context& context_;
   std::vector<Sizes> sizes_;           // of each dimension that may stay open: two others
   std::vector<SizedOriginal> others_;  // at all of them together
   std::set<core::NodeId> varying_;
   std::string why_not_;                            // what was tried last does not hold
   std::map<std::string, std::string> why_closed_;  // by dimension
+  std::string why_none_;                           // no file has all of them open
   OpenJudgment judgment_;
 };
 
 }  // namespace
 
 OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
-                            const core::Graph& graph, const search::ProofChain& chain,
-                            const Context& context) {
-  return Opening(request, job, graph, chain, context).run();
+                            const search::OptimizeReport& report, const Context& context) {
+  return Opening(request, job, report, context).run();
 }
 
 }  // namespace soapstone::jobs

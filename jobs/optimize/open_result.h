@@ -19,11 +19,10 @@ struct OpenResult {
   std::string note;  ///< A sentence about what was found; empty: no size was open.
 };
 
-/// `chain` leads from the model to `graph`, in which constants are not folded yet. Takes no part in
-/// what is computed at the sizes given: a failure elsewhere means that sizes are declared as they
-/// are here.
+/// The chain of the report leads from the model to its graph, in which constants are not folded
+/// yet. Takes no part in what is computed at the sizes given: a failure elsewhere means that sizes
+/// are declared as they are here.
 OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
-                            const core::Graph& graph, const search::ProofChain& chain,
-                            const Context& context);
+                            const search::OptimizeReport& report, const Context& context);
 
 }  // namespace soapstone::jobs

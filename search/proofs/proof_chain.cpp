@@ -41,6 +41,7 @@ class Replayer {
            bool resizes)
       : chain_(chain), backend_(backend),
         resizes_(resizes), options_{.believe_files = false,
+                                    .allow_unproved = options.allow_unproved,
                                     .allow_range_changes = options.allow_range_changes,
                                     .verify = options.verify},
         rules_(chain.rules.size()), derived_(chain.rules.size()) {}
@@ -119,6 +120,7 @@ class Replayer {
     rule->is_placed = true;
     verifier::AdmissionOptions options = options_;
     options.believe_files = true;
+    options.allow_unproved = false;  // it is a guess, whatever is allowed of the original
     known->second = std::make_unique<ProvableRule>(*rule, options);
     return known->second.get();
   }

@@ -83,6 +83,7 @@ struct Replay {
 struct ReplayOptions {
   verifier::VerifyOptions verify = {};
   bool allow_range_changes = false;  ///< The same as in AdmissionOptions.
+  bool allow_unproved = false;       ///< Likewise: what is not proved is taken as well.
 };
 /// Proves every rule for the parameters that its match has, whatever a file says, tries it at the
 /// edges of types, and applies it; what was derived, by what it is derived from.

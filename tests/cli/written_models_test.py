@@ -71,6 +71,32 @@ rule abs_of_neg_through_views
 """
 
 
+# Far from 0 the left side overflows, and the right one does not.
+EXP_AND_LOG = """
+rule relu_of_log_of_exp
+  x: [n, m]
+  source
+    e = exp(x)
+    l = log(e)
+    y = relu(l)
+  target
+    y = relu(x)
+"""
+
+# True, but nobody proves it.
+UNPROVABLE = """
+rule neg_of_neg
+  x: [n, m]
+  big: [] = {1e30}
+  source
+    t = neg(x)
+    y = neg(t)
+  target
+    t = mul(x, big)
+    y = div(t, big)
+"""
+
+
 class WrittenModelsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -135,6 +161,31 @@ class WrittenModelsTest(unittest.TestCase):
             self.assert_same(path, output, {"x": real(batch, m)})
         compared = run("compare-graphs", path, output, *shape)
         self.assertEqual(compared.returncode, 0, compared.stderr)
+
+    def test_rules_of_ones_own_leave_sizes_open(self):
+        def chain(*operators):
+            names = ["x", *(f"t{k}" for k in range(1, len(operators))), "y"]
+            return [helper.make_node(operator, [names[k]], [names[k + 1]])
+                    for k, operator in enumerate(operators)]
+        weights = {}
+        for text, nodes, inner, options in (
+                (EXP_AND_LOG, chain("Exp", "Log", "Relu"), ["Relu"], []),
+                (UNPROVABLE, chain("Neg", "Neg", "Relu"), ["Mul", "Div", "Relu"],
+                 ["--allow-unproved", "--alpha", "2"])):
+            rules = self.space.path / "own.rules"
+            rules.write_text(text)
+            path = model(self.space.path / "own.onnx", nodes, {"x": ["batch", 8]},
+                         {"y": ["batch", 8]}, weights, 17)
+            for which in ("--rules", "--only-rules"):
+                if which == "--rules" and options:
+                    continue  # the shipped rules do better
+                with self.subTest(options=options, which=which):
+                    written, output, report = self.optimize(path, "--shape", "batch=3", which, rules,
+                                                            *options)
+                    self.assertEqual([node.op_type for node in written.graph.node], inner)
+                    self.assertEqual(dims(written.graph.input[0]), ["batch", 8], report["notes"])
+                    for batch in (1, 3, 7):
+                        self.assert_same(path, output, {"x": real(batch, 8)})
 
     def test_constants_that_grow_with_a_size_are_computed(self):
         """A vector repeated for each item, as exports have a class token."""
