@@ -11,6 +11,7 @@
 
 #include "cost/models/measured_cost.h"
 #include "cost/models/taso_cost.h"
+#include "jobs/base/output_files.h"
 #include "jobs/devices/target.h"
 #include "jobs/kernels/runtime_cost.h"
 #include "jobs/models/model_files.h"
@@ -80,6 +81,19 @@ core::Status find_model(const OptimizeRequest& request, OptimizeJob& job, const 
   job.model_file = job.batched->path;
   SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_batched(*job.batched, request, context));
   return core::Done{};
+}
+
+/// Weights may lie in files of their own, as those of the result then do.
+core::Status check_weight_files(const OptimizeRequest& request, const models::OnnxModel& model) {
+  if (request.output.empty() || request.dry_run) return core::Done{};
+  std::vector<InputFile> inputs;
+  for (const std::filesystem::path& path : model.weight_files)
+    inputs.push_back({"weights of the model", path.string()});
+  if (inputs.empty()) return core::Done{};
+  const OutputFile files[] = {{"`output`", request.output, request.overwrite, true, "`overwrite`"},
+                              {"weights of the `output`", request.output + ".data",
+                               request.overwrite, true, "`overwrite`"}};
+  return check_outputs(inputs, files);
 }
 
 /// Weights are folded and results are checked in full precision.
@@ -309,6 +323,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   OptimizeJob job;
   job.rules = std::move(rules);
   SOAPSTONE_RETURN_IF_ERROR(find_model(request, job, context));
+  SOAPSTONE_RETURN_IF_ERROR(check_weight_files(request, job.model));
   if (request.contrib) job.model.header = models::with_contrib(*job.model.header);
   if (request.strict && !job.model.opaque_nodes.empty()) {
     const models::OpaqueNode& first = job.model.opaque_nodes.front();

@@ -158,6 +158,24 @@ class Outputs(unittest.TestCase):
         done = run("optimize-graph", self.garbage, "-o", self.garbage, *QUICK)
         self.assertIn("--overwrite", done.stderr)
 
+    def test_weights_of_the_model(self):
+        path = commands.linear_model(P / "outside.onnx")
+        onnx.save(onnx.load(path), path, save_as_external_data=True, location="outside.bin",
+                  size_threshold=0)
+        (P / "outside.bin").rename(P / "other.onnx.data")
+        model = onnx.load(path, load_external_data=False)
+        for tensor in model.graph.initializer:
+            for entry in tensor.external_data:
+                if entry.key == "location":
+                    entry.value = "other.onnx.data"
+        onnx.save(model, path)
+        before = (P / "other.onnx.data").read_bytes()
+        for name, code in (("other.onnx.data", 2), ("other.onnx", 2), ("third.onnx", 0)):
+            done = run("optimize-graph", path, "-o", P / name, "--costs", "roofline", *QUICK)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual("would overwrite weights of the model" in done.stderr, code == 2)
+            self.assertEqual((P / "other.onnx.data").read_bytes(), before)
+
     def test_the_model_itself_where_that_is_wanted(self):
         path = commands.linear_model(P / "mine.onnx")
         for options in (["--overwrite"], ["--dry-run"]):

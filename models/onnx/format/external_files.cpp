@@ -93,6 +93,12 @@ std::vector<fs::path> weight_folders(const fs::path& model) {
   return folders;
 }
 
+std::vector<fs::path> ExternalFiles::paths() const {
+  std::vector<fs::path> paths;
+  for (const auto& [location, file] : open_) paths.push_back(directories_[0] / location);
+  return paths;
+}
+
 core::Result<std::shared_ptr<const core::MappedFile>>
 ExternalFiles::open(const std::string& location) {
   if (const auto known = open_.find(location); known != open_.end()) return known->second;

@@ -30,7 +30,8 @@ struct OnnxModel {
   std::vector<OpaqueNode> opaque_nodes;
   /// By input of the graph: its value where nobody gives another; null: it has to be given.
   std::vector<core::LiteralPtr> defaults;
-  int opset = 0;                      ///< Opset of the default domain.
+  int opset = 0;                                    ///< Opset of the default domain.
+  std::vector<std::filesystem::path> weight_files;  ///< Besides the model's own.
   std::vector<std::string> warnings;  ///< Assumptions that were made, and parts that were left out.
 };
 

@@ -31,6 +31,7 @@ class ExternalFiles {
   /// is missing, or has not `expected_bytes` at its offset.
   core::Result<Bytes> read(const onnx::TensorProto& tensor, std::uint64_t expected_bytes);
   bool any() const { return !open_.empty(); }
+  std::vector<std::filesystem::path> paths() const;
 
  private:
   core::Result<std::shared_ptr<const core::MappedFile>> open(const std::string& location);

@@ -214,7 +214,7 @@ core::Result<OnnxModel> finish(ImportState& state) {
   const std::shared_ptr<ModelHeader> header = make_header(state);
   header->originals = original_nodes(state, graph);
   header->defaults = state.defaults;
-  OnnxModel model{std::move(graph), header, {}, {}, opset, {}};
+  OnnxModel model{std::move(graph), header, {}, {}, opset, state.files.paths(), {}};
   for (const TensorId id : model.graph.inputs()) {
     const auto value = state.defaults.find(model.graph.tensor(id).name);
     model.defaults.push_back(value == state.defaults.end() ? nullptr : value->second);
