@@ -40,8 +40,8 @@ class Replayer {
   Replayer(const ProofChain& chain, runtime::Backend& backend, const ReplayOptions& options,
            bool resizes)
       : chain_(chain), backend_(backend),
-        resizes_(resizes), options_{.believe_files = false,
-                                    .allow_unproved = options.allow_unproved,
+        resizes_(resizes), options_{.allow_unproved = options.allow_unproved,
+                                    .believe_files = false,
                                     .allow_range_changes = options.allow_range_changes,
                                     .verify = options.verify},
         rules_(chain.rules.size()), derived_(chain.rules.size()) {}
