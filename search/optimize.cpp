@@ -21,7 +21,8 @@ using core::Result;
 core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
   SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
-                             simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
+                             simplify(original_, baseline_, &report_.simplify, stop_, !freeze_,
+                                      options_.search.surroundings));
   SOAPSTONE_RETURN_IF_ERROR(keep_weights_small());
   if (clock_) SOAPSTONE_RETURN_IF_ERROR(try_baseline());
   start_ = {report_.baseline, {}, {}};
@@ -76,7 +77,8 @@ core::Status Optimizer::keep_weights_small() {
         fmt::format("the baseline's rule {} is left out: weights would grow", rule));
     report_.simplify = {};
     SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
-                               simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
+                               simplify(original_, baseline_, &report_.simplify, stop_, !freeze_,
+                                        options_.search.surroundings));
   }
   return core::Done{};
 }

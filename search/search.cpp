@@ -109,7 +109,7 @@ SearchResult Searcher::run(const Graph& original) {
   result_.cost_before = cost_.graph_cost(original);
   best_traced_us_ = result_.cost_before.total_us;
   admission_.stop_proofs_when([this] { return stopped(); });
-  specials_ = ops::SpecialValues(original);
+  specials_ = ops::SpecialValues(original, options_.surroundings);
   plans_.set_specials(specials_);
   stage_ = objective_.first_stage(original);
   Candidate start{original, result_.cost_before.total_us, {}, {}};

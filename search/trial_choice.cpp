@@ -23,8 +23,8 @@ core::Status Optimizer::try_without(const std::string& rule,
   const double budget_s = trials_.most_s;
   SimplifyReport simplified;
   baseline_.exclude(rule);
-  SOAPSTONE_ASSIGN_OR_RETURN(core::Graph without,
-                             simplify(original_, baseline_, &simplified, stop_, !freeze_));
+  SOAPSTONE_ASSIGN_OR_RETURN(core::Graph without, simplify(original_, baseline_, &simplified, stop_,
+                                                           !freeze_, options_.search.surroundings));
   const auto compared = whole ? clock_->compare(report_.baseline, without, budget_s, stop_)
                               : clock_->compare_file(original_, without, budget_s, stop_);
   if (!compared || (whole && compared->ratio.low <= 1)) {
@@ -70,7 +70,8 @@ core::Status Optimizer::try_baseline() {
 void Optimizer::add_forms(const std::vector<std::string>& names, Replayed& now) {
   if (names.empty() || objective_.needs_memory() || interrupted()) return;
   progress_.stage(fmt::format("trying forms in {}", clock_->runtime()));
-  const Forms forms(rules_, names, !freeze_, ops::SpecialValues(now.graph));
+  const Forms forms(rules_, names, !freeze_,
+                    ops::SpecialValues(now.graph, options_.search.surroundings));
   try_forms(forms, *clock_, trials_, progress_, stop_, *report_.trials, now);
 }
 

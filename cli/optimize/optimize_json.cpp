@@ -125,6 +125,22 @@ ordered_json rule_set_json(const jobs::RuleRequest& rules) {
           {"skip", rules.skip}};
 }
 
+void add_bodies(ordered_json& json, const jobs::RunSummary& run) {
+  json["bodies"] = ordered_json::array();
+  for (const jobs::BodyOutcome& body : run.bodies) {
+    const bool searched = body.cost_before_us > 0;
+    json["bodies"].push_back(
+        {{"where", body.where},
+         {"runs", body.runs},
+         {"improved", body.is_improved},
+         {"reason", body.why_left},
+         {"cost_before_us", searched ? ordered_json(body.cost_before_us) : ordered_json(nullptr)},
+         {"cost_after_us", searched ? ordered_json(body.cost_after_us) : ordered_json(nullptr)},
+         {"speedup", json_or_null(body.speedup, [](const auto& s) { return s.median; })},
+         {"rules", body.rules}});
+  }
+}
+
 }  // namespace
 
 std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
@@ -196,6 +212,7 @@ std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
   json["costs"] = run.costs;
   json["device"] = run.device;
   json["rounding"] = json_or_null(run.rounding, rounding_json);
+  add_bodies(json, run);
   json["proofs_not_found"] = ordered_json::array();
   for (const auto& refusal : report.refusals)
     json["proofs_not_found"].push_back(

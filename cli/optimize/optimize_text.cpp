@@ -283,6 +283,26 @@ void add_search(Lines& lines, const search::OptimizeReport& report) {
                   100 * certificate.gap, 100 * certificate.largest_gap));
 }
 
+/// One line for each graph inside a node.
+void add_bodies(Lines& lines, const jobs::RunSummary& run) {
+  if (run.bodies.empty()) return;
+  lines.line("\nbodies, each as a model of its own");
+  for (const jobs::BodyOutcome& body : run.bodies) {
+    if (!body.is_improved) {
+      lines.line(fmt::format("  {}: left as it was, {}", body.where, body.why_left));
+      continue;
+    }
+    std::string text = fmt::format("  {}: {} instead of {} by the cost model", body.where,
+                                   time_text(body.cost_after_us), time_text(body.cost_before_us));
+    if (body.runs != 1) text += fmt::format(", run {:.0f} times", body.runs);
+    if (body.speedup)
+      text += fmt::format(", {:.3f}x faster, measured alone (95 % interval {:.3f} to {:.3f})",
+                          body.speedup->median, body.speedup->low, body.speedup->high);
+    lines.line(text);
+    if (!body.rules.empty()) lines.line(fmt::format("    rules: {}", fmt::join(body.rules, ", ")));
+  }
+}
+
 /// By reason, the most frequent first: a large graph has hundreds.
 void add_refusals(Lines& lines, const search::OptimizeReport& report) {
   if (report.refusals.empty()) return;
@@ -329,6 +349,7 @@ std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
   add_trials(lines, report);
   add_rules(lines, report);
   add_unproved(lines, report);
+  add_bodies(lines, run);
   add_equivalence(lines, report);
   add_specials(lines, report);
   add_search(lines, report);

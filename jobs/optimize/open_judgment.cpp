@@ -22,41 +22,37 @@ search::JudgeReport judged_at(const OptimizeJob& job, const SizedOriginal& origi
   search::Judgment judgment(judge, original.graph, verify);
   std::optional<search::EquivalenceCheck> check;
   judgment.explain_overflow_by([&](const core::Graph&, int sample) {
-    if (!check) {
+    if (!check && original.result) {
       if (auto made = search::EquivalenceCheck::make(original.graph, *job.backend, verify))
         check = *std::move(made);
     }
-    return check ? check->leaves_range(original.result, sample) : std::vector<bool>();
+    return check ? check->leaves_range(*original.result, sample) : std::vector<bool>();
   });
   return judgment.run(original.graph, context.progress, context.stop);
 }
 
 }  // namespace
 
-core::Result<OpenJudgment> judge_open(const OptimizeRequest& request, const OptimizeJob& job,
-                                      const models::OpenExport& file,
+core::Result<FileJudgment> judge_file(const OptimizeRequest& request, const OptimizeJob& job,
+                                      const std::filesystem::path& file,
                                       std::span<const SizedOriginal> originals,
                                       search::Latitude latitude, const Context& context) {
-  OpenJudgment result;
-  if (!job.judge) return result;
+  FileJudgment result;
   SOAPSTONE_ASSIGN_OR_RETURN(IndependentRuntime runtime, start_runtime(request.judge));
   if (!runtime.worker) {
     result.difference = runtime.why_not;
     return result;
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(result.folder, core::PrivateFolder::make());
-  result.path = result.folder->path() / std::filesystem::path(request.output).filename();
-  SOAPSTONE_RETURN_IF_ERROR(file.write(result.path));
   const auto judge =
-      FileJudge::of_files(*std::move(runtime.worker), job.model_file, result.path, job.model.graph);
-  std::vector<std::string> looked, refused;
+      FileJudge::of_files(*std::move(runtime.worker), job.model_file, file, job.model.graph);
+  std::vector<std::string> refused;
   for (const SizedOriginal& original : originals) {
     const search::JudgeReport report = judged_at(job, original, latitude, *judge, context);
     if (!report.looked) {
       refused.push_back(fmt::format("{} ({})", original.sizes, report.reason));
       continue;
     }
-    looked.push_back(original.sizes);
+    result.looked_at.push_back(original.sizes);
     if (report.equivalence.equal) continue;
     const search::Difference difference =
         report.equivalence.difference.value_or(search::Difference{});
@@ -64,11 +60,27 @@ core::Result<OpenJudgment> judge_open(const OptimizeRequest& request, const Opti
         fmt::format("at {}, on {}, it {}", original.sizes, difference.input, difference.what);
     return result;
   }
-  if (looked.empty()) return result;
+  if (result.looked_at.empty()) return result;
   result.note = fmt::format("{} computes the same from both files at {}", judge->runtime(),
-                            fmt::join(looked, " and at "));
+                            fmt::join(result.looked_at, " and at "));
   if (!refused.empty())
     result.note += fmt::format(", and was no judge at {}", fmt::join(refused, " and at "));
+  return result;
+}
+
+core::Result<OpenJudgment> judge_open(const OptimizeRequest& request, const OptimizeJob& job,
+                                      const models::OpenExport& file,
+                                      std::span<const SizedOriginal> originals,
+                                      search::Latitude latitude, const Context& context) {
+  OpenJudgment result;
+  if (!job.judge) return result;
+  SOAPSTONE_ASSIGN_OR_RETURN(result.folder, core::PrivateFolder::make());
+  result.path = result.folder->path() / std::filesystem::path(request.output).filename();
+  SOAPSTONE_RETURN_IF_ERROR(file.write(result.path));
+  SOAPSTONE_ASSIGN_OR_RETURN(FileJudgment judgment,
+                             judge_file(request, job, result.path, originals, latitude, context));
+  result.difference = std::move(judgment.difference);
+  result.note = std::move(judgment.note);
   return result;
 }
 

@@ -183,7 +183,7 @@ class Opening {
                                 sized ? why_not_ : "the model has no such sizes");
         return std::nullopt;
       }
-      others_.push_back({sized->model.graph, *sized->graph, text_of(open, sizes)});
+      others_.push_back({sized->model.graph, text_of(open, sizes), false, *sized->graph});
     }
     return std::optional(*std::move(file));
   }
@@ -199,7 +199,7 @@ class Opening {
     if (!job_.optimize.verify) return true;
     Sizes given;
     for (const OpenDimension& dimension : open) given.push_back(dimension.size);
-    std::vector<SizedOriginal> originals{{job_.model.graph, graph_, text_of(open, given), true}};
+    std::vector<SizedOriginal> originals{{job_.model.graph, text_of(open, given), true, graph_}};
     originals.insert(originals.end(), others_.begin(), others_.end());
     auto judgment = judge_open(request_, job_, file, originals, latitude_, context_);
     if (judgment)

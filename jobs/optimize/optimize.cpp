@@ -14,6 +14,7 @@
 #include "core/base/machine_load.h"
 #include "core/base/memory_limit.h"
 #include "jobs/base/guard.h"
+#include "jobs/optimize/bodies.h"
 #include "jobs/optimize/optimize_job.h"
 #include "jobs/optimize/optimize_output.h"
 #include "jobs/rules/kept_proofs.h"
@@ -94,11 +95,18 @@ void note_default_inputs(const models::OnnxModel& model, RunSummary& run) {
       count, model.graph.tensor(id).name));
 }
 
+/// Half of it is for the bodies.
+void share_time(OptimizeJob& job) {
+  job.optimize.search.time_s /= 2;
+  job.optimize.trials.time_s /= 2;
+}
+
 core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
                                                  const Context& context) {
   const auto started = SteadyClock::now();
   const auto load_before = core::sample_load();
   SOAPSTONE_ASSIGN_OR_RETURN(OptimizeJob job, prepare(request, context));
+  if (has_bodies(job.model)) share_time(job);
   const rules::RuleSet baseline_rules(job.rules.baseline);
   KeptProofs kept(context.progress);
   const verifier::AdmissionOptions admission{.allow_unproved = request.rules.allow_unproved,
@@ -123,6 +131,7 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   run.model = request.model;
   context.progress.stage("writing");
   SOAPSTONE_RETURN_IF_ERROR(write_result(request, job, outcome.report, run, context));
+  SOAPSTONE_RETURN_IF_ERROR(optimize_bodies(request, job, outcome.report, run, context));
   run.costs = job.cost->description();
   run.left_out =
       refused_by_label(baseline, rules, request.search.strategy == search::Strategy::kEqsat);

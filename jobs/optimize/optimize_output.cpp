@@ -46,21 +46,6 @@ bool same_contents(const fs::path& a, const fs::path& b) {
   return first.eof() == second.eof();
 }
 
-/// The judge has seen a file of its own; it must be the one that is handed out. Without a path it
-/// has seen none.
-core::Status require_judged(const fs::path& judged, const fs::path& output) {
-  if (judged.empty()) return core::Done{};
-  const auto with_data = [](const fs::path& path) { return fs::path(path.string() + ".data"); };
-  std::error_code ignored;
-  const bool external = fs::exists(with_data(judged), ignored);
-  if (same_contents(judged, output) &&
-      (!external || same_contents(with_data(judged), with_data(output))))
-    return core::Done{};
-  fs::remove(output, ignored);
-  return core::Error{core::ErrorCode::kInternal, "the file written is not the one that was checked",
-                     output.string(), "is another process writing it?"};
-}
-
 /// Constant expressions as their values, unless they are to be kept; what belongs to an ONNX node
 /// that is written as it was read stays, and so do those of `computed`. `chain`: gets the step that
 /// this is; may be null.
@@ -80,6 +65,19 @@ core::Result<core::Graph> as_written(const core::Graph& graph, const models::Mod
 }
 
 }  // namespace
+
+core::Status require_judged(const fs::path& judged, const fs::path& output) {
+  if (judged.empty()) return core::Done{};
+  const auto with_data = [](const fs::path& path) { return fs::path(path.string() + ".data"); };
+  std::error_code ignored;
+  const bool external = fs::exists(with_data(judged), ignored);
+  if (same_contents(judged, output) &&
+      (!external || same_contents(with_data(judged), with_data(output))))
+    return core::Done{};
+  fs::remove(output, ignored);
+  return core::Error{core::ErrorCode::kInternal, "the file written is not the one that was checked",
+                     output.string(), "is another process writing it?"};
+}
 
 core::Status write_graph(const core::Graph& graph, const models::ModelHeader& header,
                          runtime::Backend& backend, bool keep_constants, const fs::path& path) {

@@ -14,6 +14,11 @@ core::Status write_graph(const core::Graph& graph, const models::ModelHeader& he
                          runtime::Backend& backend, bool keep_constants,
                          const std::filesystem::path& path);
 
+/// A judge has seen one file, and another is handed out: it must be the same. A difference removes
+/// it. Errors: kInternal. Without a path nobody has seen one.
+core::Status require_judged(const std::filesystem::path& judged,
+                            const std::filesystem::path& output);
+
 /// Writes what is to be written and says so in `run`.
 /// Errors: kInvalidInput if a file cannot be written; kInternal if it came out otherwise than the
 /// file that the judge has seen.

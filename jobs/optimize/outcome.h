@@ -14,6 +14,19 @@
 
 namespace soapstone::jobs {
 
+/// A graph inside a node, and what became of it.
+struct BodyOutcome {
+  std::string where;      ///< "then_branch of node 'choose' (If)"
+  double runs = 1;        ///< In one run of its node; 1 where the model does not say.
+  bool is_inner = false;  ///< It stands in the body before it.
+  bool is_improved = false;
+  std::string why_left;                          ///< Empty: it is improved.
+  double cost_before_us = 0, cost_after_us = 0;  ///< Of one run of it, by the cost model.
+  /// Time before / time after of the body alone, in the runtime of the deployment.
+  std::optional<cost::RatioInterval> speedup;
+  std::vector<std::string> rules;  ///< Rule::base_name of what was applied.
+};
+
 /// How the run went, besides the result of the search.
 struct RunSummary {
   std::string model;        ///< Input path.
@@ -27,7 +40,8 @@ struct RunSummary {
   std::optional<RoundingError> rounding;
   /// Rules that matched tensors of a type for which their label forbids them.
   std::vector<verifier::Admission::LabelRefusal> left_out;
-  RuleRequest rules;  ///< The set that the search had.
+  RuleRequest rules;                ///< The set that the search had.
+  std::vector<BodyOutcome> bodies;  ///< Of If, Loop and Scan; one in another follows that one.
   /// CPU time of the whole process while the job ran: other jobs that ran beside it are in it.
   double total_cpu_s = 0;
   double total_wall_s = 0;

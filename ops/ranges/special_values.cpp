@@ -43,17 +43,26 @@ class Flow {
  public:
   using RangeOf = std::function<FloatRange(const core::LiteralPtr&)>;
 
-  Flow(const Graph& graph, InputMagnitude magnitude, const RangeOf& range_of)
+  Flow(const Graph& graph, const Surroundings& surroundings, InputMagnitude magnitude,
+       const RangeOf& range_of)
       : graph_(graph), magnitude_(magnitude), range_of_(range_of), facts_(graph.tensor_bound()),
         uses_(graph.node_bound()), matters_(graph.tensor_bound()) {
     for (std::size_t i = 0; i < graph.tensor_bound(); ++i) begin(TensorId(i));
+    begin_special(surroundings.special_inputs);
     for (const NodeId id : graph.order()) forward(id);
+    end(surroundings);
     for (const NodeId id : std::views::reverse(graph.order())) backward(id);
   }
 
   bool matters(TensorId id) const { return matters_[id.index()] != 0; }
   Specials specials(TensorId id) const {
     return facts_[id.index()] ? facts_[id.index()]->range.specials : Specials{0};
+  }
+  bool is_ordinary(TensorId id) const {
+    if (!facts_[id.index()]) return false;
+    const FloatRange& range = facts_[id.index()]->range;
+    const FloatRange inputs = input_range(graph_.tensor(id).type.data_type, magnitude_);
+    return range.specials == 0 && range.low >= inputs.low && range.high <= inputs.high;
   }
 
  private:
@@ -64,6 +73,26 @@ class Flow {
     if (tensor.producer.valid()) return;
     TensorFact& fact = start(id);
     if (tensor.value) fact.range = range_of_(tensor.value);
+  }
+
+  void begin_special(const std::vector<bool>& inputs) {
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      if (!inputs[k]) continue;
+      const TensorId id = graph_.inputs()[k];
+      facts_[id.index()]->range =
+          input_range(graph_.tensor(id).type.data_type, InputMagnitude::kAny);
+    }
+  }
+
+  /// What the graph around this one makes of its results.
+  void end(const Surroundings& surroundings) {
+    for (std::size_t k = 0; k < graph_.outputs().size(); ++k) {
+      const bool is_tested =
+          k < surroundings.tested_results.size() && surroundings.tested_results[k];
+      const TensorId id = graph_.outputs()[k];
+      if (magnitude_ == InputMagnitude::kOrdinary ? surroundings.results_matter : is_tested)
+        matters_[id.index()] |= specials(id);
+    }
   }
 
   /// What is known of a tensor of which only the type is.
@@ -135,23 +164,28 @@ class Flow {
 
 }  // namespace
 
-SpecialValues::SpecialValues(const Graph& graph)
-    : SpecialValues(graph, std::make_shared<Constants>()) {}
+SpecialValues::SpecialValues(const Graph& graph, const Surroundings& surroundings)
+    : SpecialValues(graph, surroundings, std::make_shared<Constants>()) {}
 
 SpecialValues SpecialValues::again(const Graph& graph) const {
-  return none() ? SpecialValues() : SpecialValues(graph, constants_);
+  return none() ? SpecialValues() : SpecialValues(graph, surroundings_, constants_);
 }
 
-SpecialValues::SpecialValues(const Graph& graph, std::shared_ptr<Constants> constants)
-    : matters_(graph.tensor_bound()), specials_(graph.tensor_bound()),
+SpecialValues::SpecialValues(const Graph& graph, Surroundings surroundings,
+                             std::shared_ptr<Constants> constants)
+    : matters_(graph.tensor_bound()), ordinary_(graph.tensor_bound()),
+      specials_(graph.tensor_bound()), surroundings_(std::move(surroundings)),
       constants_(std::move(constants)) {
   const Flow::RangeOf range_of = [this](const core::LiteralPtr& literal) {
     return constants_->range(literal);
   };
   for (const InputMagnitude magnitude : {InputMagnitude::kOrdinary, InputMagnitude::kAny}) {
-    const Flow flow(graph, magnitude, range_of);
+    const Flow flow(graph, surroundings_, magnitude, range_of);
     for (std::size_t i = 0; i < matters_.size(); ++i) {
-      if (magnitude == InputMagnitude::kOrdinary) specials_[i] = flow.specials(TensorId(i));
+      if (magnitude == InputMagnitude::kOrdinary) {
+        specials_[i] = flow.specials(TensorId(i));
+        ordinary_[i] = flow.is_ordinary(TensorId(i));
+      }
       if (!flow.matters(TensorId(i))) continue;
       matters_[i] = any_ = true;
     }

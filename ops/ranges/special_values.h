@@ -11,6 +11,15 @@
 
 namespace soapstone::ops {
 
+/// What is known of a graph that stands inside another one, as the body of a Loop does. By default
+/// the graph is a whole model.
+struct Surroundings {
+  std::vector<bool> special_inputs;  ///< By input: it may be NaN or infinite in an ordinary run.
+  /// By output: NaN and infinities in it are tested for.
+  std::vector<bool> tested_results;
+  bool results_matter = false;  ///< Finite numbers may be made of what its results hold.
+};
+
 class SpecialValues {
  public:
   /// Nothing matters: for graphs of which nothing is known.
@@ -22,7 +31,7 @@ class SpecialValues {
   /// does the graph test for that, as x = x does? Opaque nodes make ordinary values, and what they
   /// read may be made finite in them. Precondition: all shapes known but those behind opaque nodes.
   /// Complexity: linear in the graph and its constants.
-  explicit SpecialValues(const core::Graph& graph);
+  explicit SpecialValues(const core::Graph& graph, const Surroundings& surroundings = {});
   /// The same for a graph that rewrites have made of this one. Nothing matters in it if nothing did
   /// in this one; constants are not read again. Thread-safe.
   SpecialValues again(const core::Graph& graph) const;
@@ -37,16 +46,22 @@ class SpecialValues {
   Specials specials_of(core::TensorId id) const {
     return id.index() < specials_.size() ? specials_[id.index()] : kAllSpecials;
   }
+  /// Whether the tensor is finite and of ordinary magnitude, as inputs are, from ordinary inputs.
+  bool is_ordinary(core::TensorId id) const {
+    return id.index() < ordinary_.size() && ordinary_[id.index()];
+  }
   /// Those of a part of the graph: by tensor of the part, the tensor of the whole that it is.
   SpecialValues of_part(const std::vector<core::TensorId>& tensors) const;
 
  private:
   class Constants;
-  SpecialValues(const core::Graph& graph, std::shared_ptr<Constants> constants);
+  SpecialValues(const core::Graph& graph, Surroundings surroundings,
+                std::shared_ptr<Constants> constants);
 
   bool any_ = false;
-  std::vector<bool> matters_;
+  std::vector<bool> matters_, ordinary_;
   std::vector<Specials> specials_;
+  Surroundings surroundings_;
   std::shared_ptr<Constants> constants_;
 };
 

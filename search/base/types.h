@@ -12,6 +12,7 @@
 #include "core/base/progress.h"
 #include "core/graph/graph.h"
 #include "cost/models/cost_model.h"
+#include "ops/ranges/special_values.h"
 #include "search/base/objective.h"
 #include "search/proofs/lemma.h"
 #include "verifier/admission.h"
@@ -60,6 +61,7 @@ struct SearchOptions {
   RegionMemory* memory = nullptr;  ///< If set: results of earlier searches of the same job, which
                                    ///< are not searched again.
   bool behind_opaque = true;       ///< Rewrite what depends on opaque nodes.
+  ops::Surroundings surroundings;  ///< Of the graph, if it stands inside another one.
   /// Whether a rule that is made for the graph may be used. None: no rules are made.
   std::function<bool(const rules::Rule&)> admits_made = nullptr;
 };

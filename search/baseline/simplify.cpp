@@ -196,13 +196,13 @@ void merge(Graph& graph, SimplifyReport& report, bool behind_opaque) {
 
 core::Result<Graph> simplify(const Graph& graph, verifier::Admission& baseline,
                              SimplifyReport* report, const core::StopToken& stop,
-                             bool behind_opaque) {
+                             bool behind_opaque, const ops::Surroundings& surroundings) {
   SimplifyReport own;
   SimplifyReport& what = report != nullptr ? *report : own;
   Graph result = graph;
   merge(result, what, behind_opaque);
   const Bounds bounds(result);
-  const ops::SpecialValues specials(graph);
+  const ops::SpecialValues specials(graph, surroundings);
   std::size_t rewrites = 0;
   while (true) {
     SOAPSTONE_ASSIGN_OR_RETURN(const bool changed, apply_once(result, baseline, specials, bounds,

@@ -11,6 +11,7 @@
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/graph/graph.h"
+#include "ops/ranges/special_values.h"
 #include "rules/rule/rule.h"
 #include "runtime/launches/backend.h"
 #include "verifier/admission.h"
@@ -36,7 +37,8 @@ struct SimplifyReport {
 /// Without `behind_opaque` what depends on opaque nodes stays as it is.
 core::Result<core::Graph> simplify(const core::Graph& graph, verifier::Admission& baseline,
                                    SimplifyReport* report = nullptr,
-                                   const core::StopToken& stop = {}, bool behind_opaque = true);
+                                   const core::StopToken& stop = {}, bool behind_opaque = true,
+                                   const ops::Surroundings& surroundings = {});
 
 /// The number as an attribute says it. None: no attribute does, as of an infinity or a negative
 /// zero.

@@ -35,11 +35,18 @@ core::Status inline_functions(onnx::ModelProto& model);
 
 /// Names from outside that the subgraphs of a node read, each once, in order of their first use.
 std::vector<std::string> captured_names(const onnx::NodeProto& node);
+/// The same for one subgraph.
+std::vector<std::string> captured_names(const onnx::GraphProto& graph);
 /// Renames what subgraphs read from outside.
 void rename_captured(onnx::NodeProto& node,
                      const std::unordered_map<std::string, std::string>& new_names);
 /// Every tensor name that a subgraph of the node defines itself.
 std::vector<std::string> subgraph_names(const onnx::NodeProto& node);
+/// Every tensor name that the graph, or a subgraph in it, defines.
+std::vector<std::string> defined_names(const onnx::GraphProto& graph);
+/// Renames tensors wherever the graph, or a subgraph in it, defines or reads them.
+void rename_everywhere(onnx::GraphProto& graph,
+                       const std::unordered_map<std::string, std::string>& new_names);
 
 /// The nodes in an order in which each comes after what it reads; the order of the file if that
 /// is one. Errors: kInvalidInput for names defined twice, read but not defined, or cycles.

@@ -188,11 +188,47 @@ std::vector<std::string> captured_names(const onnx::NodeProto& node) {
   std::vector<std::string> names;
   Names seen;
   each_subgraph(node, [&](const onnx::GraphProto& graph) {
-    each_capture(graph, {}, [&](const std::string& name) {
-      if (seen.insert(name).second) names.push_back(name);
-    });
+    for (std::string& name : captured_names(graph))
+      if (seen.insert(name).second) names.push_back(std::move(name));
   });
   return names;
+}
+
+std::vector<std::string> captured_names(const onnx::GraphProto& graph) {
+  std::vector<std::string> names;
+  Names seen;
+  each_capture(graph, {}, [&](const std::string& name) {
+    if (seen.insert(name).second) names.push_back(name);
+  });
+  return names;
+}
+
+std::vector<std::string> defined_names(const onnx::GraphProto& graph) {
+  std::vector<std::string> names;
+  collect_names(graph, names);
+  return names;
+}
+
+void rename_everywhere(onnx::GraphProto& graph,
+                       const std::unordered_map<std::string, std::string>& new_names) {
+  const auto rename = [&](std::string& name) {
+    if (const auto found = new_names.find(name); found != new_names.end()) name = found->second;
+  };
+  for (auto* values : {graph.mutable_input(), graph.mutable_value_info(), graph.mutable_output()})
+    for (auto& value : *values) rename(*value.mutable_name());
+  for (auto& weight : *graph.mutable_initializer()) rename(*weight.mutable_name());
+  for (auto& weight : *graph.mutable_sparse_initializer())
+    rename(*weight.mutable_values()->mutable_name());
+  for (auto& note : *graph.mutable_quantization_annotation()) {
+    rename(*note.mutable_tensor_name());
+    for (auto& parameter : *note.mutable_quant_parameter_tensor_names())
+      rename(*parameter.mutable_value());
+  }
+  for (auto& node : *graph.mutable_node()) {
+    for (std::string& name : *node.mutable_input()) rename(name);
+    for (std::string& name : *node.mutable_output()) rename(name);
+    each_subgraph(node, [&](onnx::GraphProto& inner) { rename_everywhere(inner, new_names); });
+  }
 }
 
 void rename_captured(onnx::NodeProto& node,

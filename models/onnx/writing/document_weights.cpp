@@ -12,7 +12,7 @@ namespace {
 
 core::Result<ExportedModel> take_apart(std::string_view bytes, ExternalFiles files) {
   SOAPSTONE_ASSIGN_OR_RETURN(onnx::ModelProto document, parse_document(bytes));
-  ExportedModel parts{std::move(document), {}};
+  ExportedModel parts{std::move(document), {}, false};
   onnx::GraphProto& graph = *parts.model.mutable_graph();
   for (auto& node : *graph.mutable_node())
     SOAPSTONE_RETURN_IF_ERROR(embed_external_data(node, files));
@@ -27,6 +27,7 @@ core::Result<ExportedModel> take_apart(std::string_view bytes, ExternalFiles fil
     parts.weights.push_back({std::move(weight), tensor.name()});
   }
   graph.mutable_initializer()->Swap(&others);
+  parts.had_external_weights = files.any();
   return parts;
 }
 

@@ -78,6 +78,7 @@ struct NamedWeight {
 struct ExportedModel {
   onnx::ModelProto model;  ///< Its initializers are those that no Literal can hold.
   std::vector<NamedWeight> weights;
+  bool had_external_weights = false;  ///< Some were in files of their own where they were read.
   std::uint64_t weight_bytes() const;
 };
 
