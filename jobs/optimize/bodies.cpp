@@ -191,6 +191,8 @@ class BodiesJob {
     if (report.result != search::ResultKind::kOriginal) {
       outcome.speedup =
           report.result == search::ResultKind::kBaseline ? report.baseline_speedup : report.speedup;
+      // The costs of the report begin behind the baseline.
+      outcome.cost_before_us *= report.baseline_gain.value_or(1);
     } else {
       outcome.cost_after_us = outcome.cost_before_us;
     }

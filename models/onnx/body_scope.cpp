@@ -30,6 +30,17 @@ void drop_captured_weights(std::span<const TypedInput> inputs, ExportedModel& op
   });
 }
 
+/// Notes on the shapes of tensors that are still there. New ones would tell a runtime more than it
+/// knew: the shape of what a Loop stacks in no iteration follows from them.
+void keep_notes(const onnx::GraphProto& before, const onnx::GraphProto& graph,
+                onnx::GraphProto& body) {
+  std::unordered_set<std::string> names;
+  for (std::string& name : defined_names(graph)) names.insert(std::move(name));
+  body.clear_value_info();
+  for (const auto& value : before.value_info())
+    if (names.contains(value.name())) *body.add_value_info() = value;
+}
+
 }  // namespace
 
 onnx::GraphProto body_within(const BodyScope& scope, ExportedModel optimized) {
@@ -50,10 +61,10 @@ onnx::GraphProto body_within(const BodyScope& scope, ExportedModel optimized) {
   rename_everywhere(graph, new_names);
 
   onnx::GraphProto body = scope.before;
+  keep_notes(scope.before, graph, body);
   body.mutable_node()->Swap(graph.mutable_node());
   body.mutable_initializer()->Swap(graph.mutable_initializer());
   body.mutable_sparse_initializer()->Swap(graph.mutable_sparse_initializer());
-  body.mutable_value_info()->Swap(graph.mutable_value_info());
   body.mutable_quantization_annotation()->Swap(graph.mutable_quantization_annotation());
   for (int k = 0; k < body.output_size(); ++k)
     body.mutable_output(k)->set_name(graph.output(k).name());

@@ -78,8 +78,12 @@ void tell_outputs_apart(onnx::GraphProto& graph) {
   }
 }
 
+/// Inference fills in the types of results; an output may also be what the body reads.
 const onnx::TypeProto& type_of_output(const onnx::GraphProto& graph, std::size_t output) {
-  return graph.output(static_cast<int>(output)).type();
+  const onnx::ValueInfoProto& declared = graph.output(static_cast<int>(output));
+  const auto input = std::ranges::find_if(
+      graph.input(), [&](const auto& value) { return value.name() == declared.name(); });
+  return input == graph.input().end() ? declared.type() : input->type();
 }
 
 /// Opens the sizes of `input` that an iteration may change, each under a name of its own. True:
