@@ -14,9 +14,9 @@ namespace soapstone::ops {
 /// What is known of a graph that stands inside another one, as the body of a Loop does. By default
 /// the graph is a whole model.
 struct Surroundings {
-  std::vector<bool> special_inputs;  ///< By input: it may be NaN or infinite in an ordinary run.
+  std::vector<bool> special_inputs = {};  ///< By input: it may be NaN or infinite in an ordinary run.
   /// By output: NaN and infinities in it are tested for.
-  std::vector<bool> tested_results;
+  std::vector<bool> tested_results = {};
   bool results_matter = false;  ///< Finite numbers may be made of what its results hold.
 };
 

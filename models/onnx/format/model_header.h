@@ -2,6 +2,7 @@
 // by pointer and never look inside.
 #pragma once
 
+#include "models/onnx/format/model_notes.h"
 #include "models/onnx/format/onnx_model.h"
 #include "models/onnx/format/onnx_protobuf.h"
 #include "models/onnx/format/onnx_types.h"
@@ -23,6 +24,7 @@ class ModelHeader {
   std::map<std::string, core::LiteralPtr> defaults;  ///< Of inputs that have one.
   bool contrib = false;                              ///< See models/onnx/writing/contrib.h.
   OriginalNodes originals;
+  ModelNotes notes;
 };
 
 /// The doc string of the attribute of an opaque Constant that was a weight in the file.

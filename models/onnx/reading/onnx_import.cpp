@@ -186,13 +186,14 @@ std::shared_ptr<ModelHeader> make_header(ImportState& state) {
   graph.clear_initializer();
   graph.clear_sparse_initializer();
   graph.clear_value_info();
-  graph.clear_quantization_annotation();  // of tensors that may be gone
+  graph.clear_quantization_annotation();  // in the notes: tensors may be gone
   if (!skeleton.training_info().empty()) {
     state.warnings.emplace_back("training information is not kept");
     skeleton.clear_training_info();
   }
   auto header = std::make_shared<ModelHeader>(std::move(skeleton), state.files.any());
   header->sizes = state.sizes;
+  header->notes = std::move(state.notes);
   return header;
 }
 
@@ -247,6 +248,7 @@ core::Result<OnnxModel> import_model(std::string_view bytes, const ImportOptions
   prepare_checker(state, directory);
   declare_types(state);
   count_definitions(state);
+  SOAPSTONE_ASSIGN_OR_RETURN(state.notes, notes_of(state.model.graph(), state.files));
   SOAPSTONE_RETURN_IF_ERROR(import_inputs(state, options));
   SOAPSTONE_RETURN_IF_ERROR(import_weights(state, *state.model.mutable_graph()));
   SOAPSTONE_RETURN_IF_ERROR(import_nodes(state, order));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/files/size_limits.h"
+#include "models/onnx/format/model_notes.h"
 #include "models/onnx/format/onnx_model.h"
 #include "models/onnx/format/onnx_weights.h"
 #include "models/onnx/format/original_nodes.h"
@@ -47,6 +48,7 @@ struct ImportState {
   std::int64_t folded_elements = 0;
   std::int64_t elements_read = 0;  ///< By folding.
   std::vector<OriginalNode> originals;
+  ModelNotes notes;
   /// How many scopes define a name, subgraphs included.
   std::unordered_map<std::string, int> definitions;
   InferenceProcess inference;

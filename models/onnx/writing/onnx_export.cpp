@@ -145,6 +145,32 @@ void drop_unread(onnx::GraphProto& graph, std::vector<NamedWeight>& weights) {
                others.end());
 }
 
+/// Annotations of tensors that are still there, with the weights that they name.
+void write_annotations(const ModelNotes& notes, ExportedModel& exported) {
+  if (notes.quantization.empty()) return;
+  onnx::GraphProto& graph = *exported.model.mutable_graph();
+  std::unordered_set<std::string> known;
+  for (std::string& name : defined_names(graph)) known.insert(std::move(name));
+  std::map<std::string, core::LiteralPtr> weights;
+  for (const NamedWeight& weight : exported.weights) weights.emplace(weight.name, weight.value);
+  const auto exists = [&](const std::string& name) {
+    return known.contains(name) || weights.contains(name);
+  };
+  const auto provide = [&](const auto& parameter) {
+    const auto own = notes.parameters.find(parameter.value());
+    if (own == notes.parameters.end()) return exists(parameter.value());
+    if (known.contains(own->first)) return false;
+    const auto [there, is_new] = weights.emplace(own->first, own->second);
+    if (is_new) exported.weights.push_back({own->second, own->first});
+    return *there->second == *own->second;
+  };
+  for (const onnx::TensorAnnotation& note : notes.quantization) {
+    if (exists(note.tensor_name()) &&
+        std::ranges::all_of(note.quant_parameter_tensor_names(), provide))
+      *graph.add_quantization_annotation() = note;
+  }
+}
+
 /// Operators may come from domains that the model had no use for before.
 void import_domains(onnx::ModelProto& model) {
   const auto imports = [&](const std::string& domain) {
@@ -197,8 +223,9 @@ core::Result<ExportedModel> export_graph(const core::Graph& given, const ModelHe
   const core::Graph graph = header.contrib ? given : ops::expanded(given);
   const OriginalPlan plan(graph, options.keep_original_nodes ? &header.originals : nullptr);
   SOAPSTONE_ASSIGN_OR_RETURN(const OpaqueProtos opaque, opaque_protos(graph));
-  SOAPSTONE_ASSIGN_OR_RETURN(TensorNames names,
-                             TensorNames::assign(graph, plan, opaque, declared_outputs(header)));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      TensorNames names,
+      TensorNames::assign(graph, plan, opaque, declared_outputs(header), header.notes.names()));
   ExportedModel exported{header.skeleton, {}};
   onnx::GraphProto& out = *exported.model.mutable_graph();
   if (out.name().empty()) out.set_name(graph.name().empty() ? "graph" : graph.name());
@@ -216,6 +243,9 @@ core::Result<ExportedModel> export_graph(const core::Graph& given, const ModelHe
     const int first = out.node_size();
     SOAPSTONE_RETURN_IF_ERROR(writer.write(id));
     const WrittenNode* original = plan.at(id);
+    if (opaque.contains(id) && out.node_size() > first)
+      add_docs(header.notes, graph.tensor(graph.node(id).outputs.front()).name,
+               *out.mutable_node(first));
     const std::vector<core::NodeId> itself = {id};
     if (devices) devices->annotate(first, original != nullptr ? original->nodes : itself);
   }
@@ -223,6 +253,7 @@ core::Result<ExportedModel> export_graph(const core::Graph& given, const ModelHe
   SOAPSTONE_RETURN_IF_ERROR(write_inputs(graph, names, header, out));
   SOAPSTONE_RETURN_IF_ERROR(write_outputs(graph, names, header.sizes, out));
   drop_unread(out, exported.weights);
+  write_annotations(header.notes, exported);
   write_value_info(graph, names, out);
   import_domains(exported.model);
   list_weights_as_inputs(exported);

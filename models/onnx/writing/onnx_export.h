@@ -31,10 +31,11 @@ core::Result<OpaqueProtos> opaque_protos(const core::Graph& graph);
 class TensorNames {
  public:
   /// Names the results of the nodes that the plan says are needed. `declared_outputs`: one for each
-  /// graph output, or none at all.
+  /// graph output, or none at all. A name of `reserved` is given to no tensor but its own.
   static core::Result<TensorNames> assign(const core::Graph& graph, const OriginalPlan& plan,
                                           const OpaqueProtos& opaque,
-                                          std::vector<std::string> declared_outputs);
+                                          std::vector<std::string> declared_outputs,
+                                          std::unordered_set<std::string> reserved = {});
 
   /// Empty for TensorId::none() and for results that nobody needs.
   const std::string& of(core::TensorId id) const;
@@ -65,7 +66,7 @@ class TensorNames {
   std::vector<std::pair<core::TensorId, std::string>> copies_;
   std::vector<core::TensorId> constants_;
   std::unordered_multimap<std::uint64_t, std::pair<core::LiteralPtr, std::string>> by_value_;
-  std::unordered_set<std::string> taken_;
+  std::unordered_set<std::string> taken_, reserved_;
   std::unordered_map<std::string, int> next_suffix_;
 };
 

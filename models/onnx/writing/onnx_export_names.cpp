@@ -11,8 +11,10 @@ using core::TensorId;
 
 core::Result<TensorNames> TensorNames::assign(const core::Graph& graph, const OriginalPlan& plan,
                                               const OpaqueProtos& opaque,
-                                              std::vector<std::string> declared_outputs) {
+                                              std::vector<std::string> declared_outputs,
+                                              std::unordered_set<std::string> reserved) {
   TensorNames names;
+  names.reserved_ = std::move(reserved);
   names.names_.resize(graph.tensor_bound());
   names.taken_.insert("");
   names.reserve_subgraph_names(opaque);
@@ -30,11 +32,14 @@ const std::string& TensorNames::of(TensorId id) const {
 
 std::string TensorNames::fresh(std::string_view hint) {
   std::string name(hint.empty() ? "tensor" : hint);
-  if (taken_.insert(name).second) return name;
+  const auto take = [&](const std::string& candidate) {
+    return !reserved_.contains(candidate) && taken_.insert(candidate).second;
+  };
+  if (take(name)) return name;
   int& suffix = next_suffix_[name];
   while (true) {
     std::string candidate = fmt::format("{}_{}", name, ++suffix);
-    if (taken_.insert(candidate).second) return candidate;
+    if (take(candidate)) return candidate;
   }
 }
 
@@ -48,7 +53,7 @@ void TensorNames::reserve_subgraph_names(const OpaqueProtos& opaque) {
 void TensorNames::name_inputs(const core::Graph& graph) {
   for (TensorId id : graph.inputs()) {
     const std::string& own = graph.tensor(id).name;
-    names_[id.index()] = fresh(own.empty() ? "input" : own);
+    if (!take(graph, id)) names_[id.index()] = fresh(own.empty() ? "input" : own);
   }
 }
 

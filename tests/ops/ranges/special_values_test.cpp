@@ -171,5 +171,42 @@ TEST(SpecialValues, PartsKnowWhatTheWholeKnows) {
   EXPECT_FALSE(other.matter_in(core::TensorId(2)));
 }
 
+TEST(SpecialValues, ResultsOfABodyMatterWhereTheyMayBeSpecial) {
+  const core::Graph graph = graph_of("graph g\n" + with_inputs("  t = div(x, d)\n  return t\n"));
+  const core::TensorId t = named(graph, "t");
+  EXPECT_FALSE(SpecialValues(graph).matter_in(t));
+  EXPECT_TRUE(SpecialValues(graph, {.results_matter = true}).matter_in(t));
+  const core::Graph sum = graph_of("graph g\n" + with_inputs("  t = add(x, d)\n  return t\n"));
+  EXPECT_FALSE(SpecialValues(sum, {.results_matter = true}).matter_in(named(sum, "t")));
+  EXPECT_TRUE(SpecialValues(sum, {.special_inputs = {true, false}, .results_matter = true})
+                  .matter_in(named(sum, "t")));
+}
+
+TEST(SpecialValues, SpecialInputsOfABodyMatterWhereTheyAreMadeFinite) {
+  const core::Graph graph =
+      graph_of("graph g\n" + with_inputs("  t = add(x, d)\n  y = tanh(t)\n  return y\n"));
+  const core::TensorId t = named(graph, "t");
+  EXPECT_FALSE(SpecialValues(graph).matter_in(t));
+  const SpecialValues inside(graph, {.special_inputs = {true, false}});
+  EXPECT_TRUE(inside.matter_in(t));
+  EXPECT_TRUE(inside.again(graph).matter_in(t)) << "rewriting forgets where the graph stands";
+}
+
+TEST(SpecialValues, TestedResultsOfABodyAreTestedBackToTheInputs) {
+  const core::Graph graph = graph_of("graph g\n" + with_inputs("  t = add(x, d)\n  return t\n"));
+  EXPECT_FALSE(SpecialValues(graph).matter_in(named(graph, "x")));
+  EXPECT_TRUE(SpecialValues(graph, {.tested_results = {true}}).matter_in(named(graph, "x")));
+}
+
+TEST(SpecialValues, WhatIterationsLetGrowIsNotOrdinary) {
+  const auto stays_ordinary = [](const std::string& line) {
+    const core::Graph graph = graph_of("graph g\n" + with_inputs(line + "  return t\n"));
+    return SpecialValues(graph).is_ordinary(named(graph, "t"));
+  };
+  EXPECT_TRUE(stays_ordinary("  t = tanh(x)\n"));
+  EXPECT_FALSE(stays_ordinary("  t = exp(x)\n"));
+  EXPECT_FALSE(stays_ordinary("  t = mul(x, d)\n"));
+}
+
 }  // namespace
 }  // namespace soapstone::ops
