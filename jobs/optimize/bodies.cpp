@@ -2,7 +2,6 @@
 #include "jobs/optimize/bodies.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -183,6 +182,10 @@ class BodiesJob {
     outcome.is_improved = false;
   }
 
+  void leave_all(const std::string& why) {
+    for (BodyOutcome& outcome : outcomes_) leave(outcome, why);
+  }
+
   static void take_report(OptimizeOutcome& result, BodyOutcome& outcome,
                           std::vector<BodyOutcome>& inner) {
     const search::OptimizeReport& report = result.report;
@@ -210,15 +213,17 @@ class BodiesJob {
     const fs::path judged = folder_ / "judged" / (name.empty() ? "result.onnx" : name);
     std::error_code ignored;
     fs::create_directory(judged.parent_path(), ignored);
-    SOAPSTONE_RETURN_IF_ERROR(document.write(judged));
+    if (const auto written = document.write(judged); !written) {
+      leave_all("the model with the new bodies cannot be written: " + written.error().message);
+      return core::Done{};
+    }
     SOAPSTONE_ASSIGN_OR_RETURN(const std::string difference, judge(judged, model));
     if (!difference.empty()) {
-      for (BodyOutcome& outcome : outcomes_)
-        leave(outcome, "the model with the new bodies was refused: " + difference);
+      leave_all("the model with the new bodies was refused: " + difference);
       return core::Done{};
     }
     if (is_slower(document)) {
-      for (BodyOutcome& outcome : outcomes_) leave(outcome, "the whole model is slower with it");
+      leave_all("the whole model is slower with the new bodies");
       return core::Done{};
     }
     say_improved();
@@ -309,10 +314,10 @@ class BodiesJob {
 }  // namespace
 
 bool has_bodies(const models::OnnxModel& model) {
-  constexpr std::array<std::string_view, 3> kWithBodies = {"If", "Loop", "Scan"};
-  return std::ranges::any_of(model.opaque_nodes, [&](const models::OpaqueNode& node) {
-    return std::ranges::find(kWithBodies, node.op_type) != kWithBodies.end();
-  });
+  return !model.opaque_nodes.empty() &&
+         std::ranges::any_of(model.graph.order(), [&](core::NodeId id) {
+           return models::has_bodies(model.graph.node(id));
+         });
 }
 
 core::Status optimize_bodies(const OptimizeRequest& request, const OptimizeJob& job,

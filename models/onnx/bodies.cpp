@@ -28,6 +28,11 @@ bool has_body(const onnx::NodeProto& node) {
   return std::ranges::any_of(node.attribute(), &onnx::AttributeProto::has_g);
 }
 
+/// A body with fewer operators than two, and none in them, has nothing to gain.
+bool is_trivial(const onnx::GraphProto& graph) {
+  return graph.node_size() < 2 && std::ranges::none_of(graph.node(), has_body);
+}
+
 /// Reads the bodies of one node.
 class NodeBodies {
  public:
@@ -61,7 +66,7 @@ class NodeBodies {
  private:
   core::Status read_into(Body& body, const onnx::GraphProto& graph,
                          std::vector<TypedInput>& inputs) const {
-    if (graph.node().empty()) return core::unsupported("it computes nothing");
+    if (is_trivial(graph)) return core::unsupported("it has fewer than two operators");
     for (const auto& weight : graph.initializer()) {
       if (std::ranges::any_of(graph.input(),
                               [&](const auto& input) { return input.name() == weight.name(); }))
@@ -248,6 +253,15 @@ core::Status import_domains_of(const onnx::ModelProto& from, onnx::ModelProto& t
 }
 
 }  // namespace
+
+bool has_bodies(const core::Node& node) {
+  if (!ops::is_opaque(node)) return false;
+  const core::AttributeValue* attribute = node.attributes.find("proto");
+  const auto* bytes = attribute ? std::get_if<std::string>(attribute) : nullptr;
+  onnx::NodeProto proto;
+  const QuietProtobuf quiet;
+  return bytes && proto.ParseFromString(*bytes) && has_body(proto);
+}
 
 struct BodyDocument::State {
   /// A body's place in the document, and the inputs of its model.

@@ -30,6 +30,9 @@ struct Body {
   double runs = 1;  ///< In one run of the node; 1 where the model does not say how many.
 };
 
+/// Whether the node is one that was kept as it is, with graphs inside.
+bool has_bodies(const core::Node& node);
+
 /// A model file whose bodies may be replaced; all else in it stays as it is.
 class BodyDocument {
  public:

@@ -44,10 +44,14 @@ class Flow {
   using RangeOf = std::function<FloatRange(const core::LiteralPtr&)>;
 
   Flow(const Graph& graph, const Surroundings& surroundings, InputMagnitude magnitude,
-       const RangeOf& range_of)
+       const RangeOf& range_of, const std::vector<bool>& doubled = {})
       : graph_(graph), magnitude_(magnitude), range_of_(range_of), facts_(graph.tensor_bound()),
         uses_(graph.node_bound()), matters_(graph.tensor_bound()) {
     for (std::size_t i = 0; i < graph.tensor_bound(); ++i) begin(TensorId(i));
+    for (std::size_t k = 0; k < doubled.size(); ++k) {
+      FloatRange& range = facts_[graph.inputs()[k].index()]->range;
+      if (doubled[k]) range = {2 * range.low, 2 * range.high, range.specials};
+    }
     begin_special(surroundings.special_inputs);
     for (const NodeId id : graph.order()) forward(id);
     end(surroundings);
@@ -58,11 +62,10 @@ class Flow {
   Specials specials(TensorId id) const {
     return facts_[id.index()] ? facts_[id.index()]->range.specials : Specials{0};
   }
-  bool is_ordinary(TensorId id) const {
-    if (!facts_[id.index()]) return false;
-    const FloatRange& range = facts_[id.index()]->range;
-    const FloatRange inputs = input_range(graph_.tensor(id).type.data_type, magnitude_);
-    return range.specials == 0 && range.low >= inputs.low && range.high <= inputs.high;
+  /// The largest magnitude of its finite values.
+  double extent(TensorId id) const {
+    if (!facts_[id.index()] || !facts_[id.index()]->range.has_finite()) return 0;
+    return std::max(-facts_[id.index()]->range.low, facts_[id.index()]->range.high);
   }
 
  private:
@@ -173,23 +176,42 @@ SpecialValues SpecialValues::again(const Graph& graph) const {
 
 SpecialValues::SpecialValues(const Graph& graph, Surroundings surroundings,
                              std::shared_ptr<Constants> constants)
-    : matters_(graph.tensor_bound()), ordinary_(graph.tensor_bound()),
-      specials_(graph.tensor_bound()), surroundings_(std::move(surroundings)),
-      constants_(std::move(constants)) {
+    : matters_(graph.tensor_bound()), specials_(graph.tensor_bound()),
+      surroundings_(std::move(surroundings)), constants_(std::move(constants)) {
   const Flow::RangeOf range_of = [this](const core::LiteralPtr& literal) {
     return constants_->range(literal);
   };
   for (const InputMagnitude magnitude : {InputMagnitude::kOrdinary, InputMagnitude::kAny}) {
     const Flow flow(graph, surroundings_, magnitude, range_of);
     for (std::size_t i = 0; i < matters_.size(); ++i) {
-      if (magnitude == InputMagnitude::kOrdinary) {
-        specials_[i] = flow.specials(TensorId(i));
-        ordinary_[i] = flow.is_ordinary(TensorId(i));
-      }
+      if (magnitude == InputMagnitude::kOrdinary) specials_[i] = flow.specials(TensorId(i));
       if (!flow.matters(TensorId(i))) continue;
       matters_[i] = any_ = true;
     }
   }
+}
+
+std::vector<bool> results_that_stay_ordinary(const Graph& graph, const Surroundings& surroundings,
+                                             const std::vector<bool>& states) {
+  // A state may gain that many ordinary magnitudes in a run, if the type has room for many runs.
+  constexpr double kMostGained = 3, kMuchRoom = 0x1p40;
+  const Flow::RangeOf range = [](const core::LiteralPtr& literal) { return range_of(*literal); };
+  const Flow once(graph, surroundings, InputMagnitude::kOrdinary, range);
+  const Flow twice(graph, surroundings, InputMagnitude::kOrdinary, range, states);
+  std::vector<bool> stay;
+  for (const TensorId id : graph.outputs()) {
+    const core::DataType type = graph.tensor(id).type.data_type;
+    if (!core::is_floating(type)) {
+      stay.push_back(true);
+      continue;
+    }
+    const double ordinary = input_range(type, InputMagnitude::kOrdinary).high;
+    const bool has_room = magnitudes_of(type).largest / ordinary > kMuchRoom;
+    const double most = has_room ? (1 + kMostGained) * ordinary : ordinary;
+    stay.push_back(once.specials(id) == 0 && twice.specials(id) == 0 && once.extent(id) <= most &&
+                   twice.extent(id) <= once.extent(id) + ordinary);
+  }
+  return stay;
 }
 
 SpecialValues SpecialValues::of_part(const std::vector<TensorId>& tensors) const {

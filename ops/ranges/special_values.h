@@ -14,7 +14,8 @@ namespace soapstone::ops {
 /// What is known of a graph that stands inside another one, as the body of a Loop does. By default
 /// the graph is a whole model.
 struct Surroundings {
-  std::vector<bool> special_inputs = {};  ///< By input: it may be NaN or infinite in an ordinary run.
+  /// By input: it may be NaN or infinite in an ordinary run.
+  std::vector<bool> special_inputs = {};
   /// By output: NaN and infinities in it are tested for.
   std::vector<bool> tested_results = {};
   bool results_matter = false;  ///< Finite numbers may be made of what its results hold.
@@ -46,10 +47,6 @@ class SpecialValues {
   Specials specials_of(core::TensorId id) const {
     return id.index() < specials_.size() ? specials_[id.index()] : kAllSpecials;
   }
-  /// Whether the tensor is finite and of ordinary magnitude, as inputs are, from ordinary inputs.
-  bool is_ordinary(core::TensorId id) const {
-    return id.index() < ordinary_.size() && ordinary_[id.index()];
-  }
   /// Those of a part of the graph: by tensor of the part, the tensor of the whole that it is.
   SpecialValues of_part(const std::vector<core::TensorId>& tensors) const;
 
@@ -59,10 +56,18 @@ class SpecialValues {
                 std::shared_ptr<Constants> constants);
 
   bool any_ = false;
-  std::vector<bool> matters_, ordinary_;
+  std::vector<bool> matters_;
   std::vector<Specials> specials_;
   Surroundings surroundings_;
   std::shared_ptr<Constants> constants_;
 };
+
+/// By result: whether it is ordinary, and remains so if it is a state, an input of the next of many
+/// runs. It is finite, and grows with the states no faster than they do, as the sum of one of them
+/// and something bounded does. `states`: which inputs are states. Precondition: that of
+/// SpecialValues.
+std::vector<bool> results_that_stay_ordinary(const core::Graph& graph,
+                                             const Surroundings& surroundings,
+                                             const std::vector<bool>& states);
 
 }  // namespace soapstone::ops
