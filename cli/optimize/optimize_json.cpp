@@ -130,7 +130,7 @@ void add_bodies(ordered_json& json, const jobs::RunSummary& run) {
   for (const jobs::BodyOutcome& body : run.bodies) {
     const bool searched = body.cost_before_us > 0;
     json["bodies"].push_back(
-        {{"where", body.where},
+        {{"body", body.where},
          {"runs", body.runs},
          {"improved", body.is_improved},
          {"reason", body.why_left},

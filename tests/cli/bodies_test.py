@@ -66,7 +66,7 @@ def bodies_of(path):
 
 
 def improved_by_branch(report):
-    return {b["where"][:4]: b["improved"] for b in report["bodies"] if ", in " not in b["where"]}
+    return {b["body"][:4]: b["improved"] for b in report["bodies"] if ", in " not in b["body"]}
 
 
 def types(graph):
@@ -132,7 +132,7 @@ class Bodies(unittest.TestCase):
     def test_both_branches_of_a_condition_on_data(self):
         model = self.data_dependent_if("if.onnx")
         result, report = self.optimize(model)
-        self.assertEqual({b["where"] for b in report["bodies"]},
+        self.assertEqual({b["body"] for b in report["bodies"]},
                          {"then_branch of node 'choose' (If)", "else_branch of node 'choose' (If)"})
         self.improved(report)
         for body in bodies_of(result).values():
@@ -173,7 +173,7 @@ class Bodies(unittest.TestCase):
         result, report = self.optimize(model)
         self.assertEqual(len(report["bodies"]), 4)
         self.assertIn("then_branch of node 'inner' (If), in then_branch of node 'choose' (If)",
-                      [b["where"] for b in report["bodies"]])
+                      [b["body"] for b in report["bodies"]])
         self.improved(report)
         x = self.draw(4, 8)
         self.same(model, result, *({"x": x, "c": np.array(c), "d": np.array(d)}
