@@ -17,7 +17,6 @@
 #include "verifier/proof/real_parameters.h"
 #include "verifier/proof/unwritten_guard.h"
 #include "verifier/questions/z3_solver.h"
-#include "verifier/refutation/parameter_values.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -30,6 +29,10 @@ std::vector<std::string> texts_of(const std::vector<ops::SizeConstraint>& constr
   for (const ops::SizeConstraint& c : constraints)
     texts.push_back(rules::to_string(c, rule.source.symbols()));
   return texts;
+}
+
+void add_values(NamedValues values, std::vector<NamedValues>& known) {
+  if (std::ranges::find(known, values) == known.end()) known.push_back(std::move(values));
 }
 
 /// `n = 1`, `n = m` for n − 1, n − m.
@@ -120,7 +123,7 @@ class Examination {
       if (!special) return unknown(special.error().message);
       prove(*special);
       if (verdict_.kind == VerdictKind::kProved && verdict_.disagreement.empty()) {
-        prove_for_all_reals(values);
+        note_values(values);
         continue;
       }
       if (!rule_.parameters.empty()) verdict_.instance += " with " + parameter_text(rule_, values);
@@ -130,16 +133,19 @@ class Examination {
     verdict_.guard = texts_of(rule_.guard, rule_);
   }
 
-  /// A proof for one epsilon says nothing of another one.
-  void prove_for_all_reals(const rules::Bindings& values) {
-    if (rule_.real_parameters.empty() ||
-        attempt_proof_for_all_reals(rule_, values, solver_, options_.verify).empty())
-      return;
-    Rule reals = rule_;
-    reals.parameters = rule_.real_parameters;
-    std::string text = parameter_text(reals, values);
-    if (std::ranges::find(verdict_.only_values, text) == verdict_.only_values.end())
-      verdict_.only_values.push_back(std::move(text));
+  /// A proof for one stride or epsilon says nothing of another one. Of real numbers there may be a
+  /// proof for all at once.
+  void note_values(const rules::Bindings& values) {
+    const bool for_all_reals =
+        rule_.real_parameters.empty() ||
+        attempt_proof_for_all_reals(rule_, values, solver_, options_.verify).empty();
+    std::vector<core::Symbol> proved_at = rule_.parameters;
+    if (for_all_reals)
+      std::erase_if(proved_at, [&](core::Symbol s) {
+        return std::ranges::find(rule_.real_parameters, s) != rule_.real_parameters.end();
+      });
+    if (proved_at.empty()) return;
+    add_values(named_values(rule_, proved_at, values), verdict_.only_values);
   }
 
   void prove(const Rule& special) {
@@ -299,9 +305,7 @@ class Batch {
     all.types = all.types & one.types;
     all.edges.note(one.edges);
     std::ranges::move(one.proofs, std::back_inserter(all.proofs));
-    for (std::string& value : one.only_values)
-      if (std::ranges::find(all.only_values, value) == all.only_values.end())
-        all.only_values.push_back(std::move(value));
+    for (NamedValues& values : one.only_values) add_values(std::move(values), all.only_values);
     for (std::string& condition : one.guard)
       if (std::ranges::find(all.guard, condition) == all.guard.end())
         all.guard.push_back(std::move(condition));

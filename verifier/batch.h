@@ -12,12 +12,13 @@
 #include "rules/rule/rule.h"
 #include "verifier/proof/proof_log.h"
 #include "verifier/proof/verify.h"
+#include "verifier/refutation/parameter_values.h"
 
 namespace soapstone::verifier {
 
 /// The version of the prover that rule files name. It goes up when older proofs must not be
 /// believed.
-inline constexpr int kVersion = 2;
+inline constexpr int kVersion = 3;
 
 /// The finding of another look at a proved rule.
 struct SecondLookResult {
@@ -65,8 +66,8 @@ struct RuleVerdict {
   rules::FloatBehavior floats = rules::FloatBehavior::kExact;
   rules::FloatTypes types = rules::FloatTypes::any();  ///< For which all instances are proved.
   rules::Edges edges;                                  ///< All instances together.
-  /// Values of real parameters for which alone it is proved: `epsilon = 0.5`. Empty: for all.
-  std::vector<std::string> only_values;
+  /// Values of parameters for which alone it is proved: strides, epsilon. Empty: for all.
+  std::vector<NamedValues> only_values;
   std::vector<std::string> guard;  ///< Conditions on sizes, as in a `where` clause.
   std::optional<Refutation> refutation;
   std::vector<std::string> saving_guard;  ///< Conditions with which a refuted rule is proved.

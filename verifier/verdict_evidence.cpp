@@ -2,7 +2,6 @@
 #include "verifier/verdict_evidence.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "verifier/questions/z3_solver.h"
 
@@ -17,7 +16,7 @@ rules::EvidenceLine evidence_of(const RuleVerdict& v) {
   // A law of a function holds in doubles only: the field knows nothing of it.
   if (v.kind == VerdictKind::kProved) {
     const std::string values =
-        v.only_values.empty() ? "" : fmt::format("; values: {}", fmt::join(v.only_values, " or "));
+        v.only_values.empty() ? "" : fmt::format("; values: {}", set_text(v.only_values));
     line.evidence = {Kind::kProved, fmt::format("all-sizes{}{}; verifier {}; z3 {}",
                                                 v.law_of_function ? ", a law of functions" : "",
                                                 values, kVersion, z3_version())};

@@ -27,6 +27,11 @@ std::string joined(const std::vector<std::string>& conditions) {
   return text;
 }
 
+/// A proof for some values of parameters has a name of its own.
+bool is_proved_at_values(const RuleVerdict& v) {
+  return v.kind == VerdictKind::kProved && !v.only_values.empty();
+}
+
 /// The guard of the rule; for a refuted one the conditions under which it would be right.
 std::string guard_of(const RuleVerdict& v) {
   return joined(v.kind == VerdictKind::kRefuted ? v.saving_guard : v.guard);
@@ -35,7 +40,7 @@ std::string guard_of(const RuleVerdict& v) {
 std::string reason_of(const RuleVerdict& v) {
   switch (v.kind) {
   case VerdictKind::kProved:
-    return "";
+    return v.only_values.empty() ? "" : "for " + verifier::set_text(v.only_values);
   case VerdictKind::kRefuted:
     return v.saving_guard.empty() ? "a counterexample, below" : "proved under the guard only";
   case VerdictKind::kUnknown:
@@ -102,6 +107,14 @@ ordered_json to_json(const RuleVerdict& v) {
     json["floats"] = rules::to_string(v.floats);
     json["edges"] = rules::to_string(v.edges);
   }
+  if (is_proved_at_values(v)) {
+    json["values"] = ordered_json::array();
+    for (const verifier::NamedValues& values : v.only_values) {
+      ordered_json& one = json["values"].emplace_back(ordered_json::object());
+      for (const auto& [name, value] : values)
+        std::visit([&, &key = name](auto number) { one[key] = number; }, value);
+    }
+  }
   if (v.refutation) json["counterexample"] = counterexample_json(v);
   if (v.kind == VerdictKind::kUnknown) {
     json["instance"] = v.instance;
@@ -140,24 +153,28 @@ std::string verdicts_text(const std::vector<RuleVerdict>& verdicts, bool only_un
                {"reason"},
                {"edges"}});
   std::string examples;
-  std::size_t instances = 0, counts[3] = {};
+  std::size_t instances = 0, counts[3] = {}, at_values = 0;
   for (const RuleVerdict& v : verdicts) {
     instances += v.instances;
     ++counts[static_cast<std::size_t>(v.kind)];
+    if (is_proved_at_values(v)) ++at_values;
     if (only_unproved && v.kind == VerdictKind::kProved) continue;
     const bool wrong = v.kind == VerdictKind::kRefuted;
-    table.add_row({v.rule, fmt::to_string(v.instances), std::string(verifier::to_string(v.kind)),
-                   cut_to_width(guard_of(v), kGuardWidth), wrong ? "-" : rules::to_string(v.types),
-                   wrong ? "-" : std::string(rules::to_string(v.floats)),
-                   fmt::format("{:.1f}", v.cpu_ms), reason_of(v),
-                   wrong ? "-" : rules::to_string(v.edges)});
+    table.add_row(
+        {v.rule, fmt::to_string(v.instances),
+         is_proved_at_values(v) ? "proved at values" : std::string(verifier::to_string(v.kind)),
+         cut_to_width(guard_of(v), kGuardWidth), wrong ? "-" : rules::to_string(v.types),
+         wrong ? "-" : std::string(rules::to_string(v.floats)), fmt::format("{:.1f}", v.cpu_ms),
+         reason_of(v), wrong ? "-" : rules::to_string(v.edges)});
     if (v.refutation) examples += counterexample_text(v);
   }
   std::string text = table.empty() ? "" : table.to_string();
   if (!examples.empty()) text += "\n" + examples;
   if (!only_unproved)
-    text += fmt::format("\n{} rules, {} instances: {} proved, {} refuted, {} unknown\n",
-                        verdicts.size(), instances, counts[0], counts[1], counts[2]);
+    text += fmt::format("\n{} rules, {} instances: {} proved{}, {} refuted, {} unknown\n",
+                        verdicts.size(), instances, counts[0],
+                        at_values == 0 ? "" : fmt::format(" ({} at values)", at_values), counts[1],
+                        counts[2]);
   return text;
 }
 

@@ -114,6 +114,33 @@ class VerifyRules(unittest.TestCase):
                                             "    t = neg(x)\n    y = neg(t)\n  target\n    y = x\n"))
         self.assertEqual((verdict["verdict"], verdict["guard"]), ("proved", "n - 3 >= 0"))
 
+    def test_a_proof_at_some_values_names_them(self):
+        """The clip is right for bounds up to 2, the scale for all slopes."""
+        path = self.file("rule clips\n  x: [n]\n  source\n    t = clip(x; max=b)\n    y = clip(t; max=2)\n"
+                         "  target\n    y = clip(x; max=b)\n\n"
+                         "rule slopes\n  x: [n]\n  source\n    t = leaky_relu(x; alpha=a)\n    u = neg(t)\n"
+                         "    y = neg(u)\n  target\n    y = leaky_relu(x; alpha=a)\n")
+        clips, slopes = self.verdicts(path)
+        bounds = [values["b"] for values in clips["values"]]
+        self.assertGreater(len(bounds), 2)
+        self.assertLessEqual(max(bounds), 2)
+        self.assertNotIn("values", slopes)
+        table = run("verify-rules", path).stdout
+        [row] = [line for line in table.splitlines() if line.startswith("clips")]
+        self.assertIn("proved at values", row)
+        self.assertRegex(row, r"for b in \{[-0-9., ]+\}")
+        self.assertIn("2 proved (1 at values)", table)
+        [row] = [line for line in table.splitlines() if line.startswith("slopes")]
+        self.assertNotIn("at values", row)
+        run("verify-rules", path, "--write")
+        self.assertRegex(path.read_text(), r"proof all-sizes; .*; values: b in \{[-0-9., ]+\}; verifier")
+
+    def test_no_value_of_the_source_refutes_nothing(self):
+        path = self.file("rule roots\n  x: [n]\n  results y\n  source\n    t = sqrt(x)\n    y = relu(t)\n"
+                         "  target\n    t = relu(x)\n    y = sqrt(t)\n")
+        [verdict] = json.loads(run("verify-rules", path, "--json", "-").stdout)["rules"]
+        self.assertIn(verdict["verdict"], ("proved", "unknown"))
+
     def test_quiet_shows_what_is_not_proved(self):
         done = run("verify-rules", self.file(PROVED + REFUTED), "-q")
         self.assertNotIn("associative", done.stdout)

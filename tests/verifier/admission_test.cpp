@@ -111,6 +111,33 @@ TEST(Admission, ProvesTheValuesThatAMatchHas) {
   }
 }
 
+/// The rule is right for bounds up to 2, of which all are that a file is proved for.
+TEST(Admission, AProofAtOneBoundAdmitsNoOther) {
+  const auto set = rule_set_of(with_proof(R"(rule clips
+  x: [n]
+  source
+    t = clip(x; max=b)
+    y = clip(t; max=2)
+  target
+    y = clip(x; max=b)
+)"));
+  for (const RuleUse use : {RuleUse::kReplace, RuleUse::kBothWays}) {
+    Admission admission(set);
+    std::map<double, bool> admitted;
+    for (const double bound : {-1.0, 0.3, 2.0, 2.5, 7.0}) {
+      const core::Graph graph = graph_of(fmt::format(
+          "graph g\n  x: f32[3]\n  t = clip(x; max={})\n  y = clip(t; max=2)\n  return y\n",
+          bound));
+      set.for_each_match(graph, [&](core::RuleId rule, const rules::Match& match) {
+        admitted[bound] = admission.admits(rule, match, use);
+        return true;
+      });
+    }
+    EXPECT_EQ(admitted, (std::map<double, bool>{
+                            {-1.0, true}, {0.3, true}, {2.0, true}, {2.5, false}, {7.0, false}}));
+  }
+}
+
 class Notebook final : public ProofMemory {
  public:
   std::optional<std::string> find(const rules::Rule& rule) const override {
@@ -335,8 +362,8 @@ TEST(Admission, WhatChangesSpecialsIsRefusedWhereTheyMatter) {
   for (const auto& [effect, with_inputs, with_results] :
        {Case{EdgeEffect::kNan, false, false}, Case{EdgeEffect::kDropsNan, false, false},
         Case{EdgeEffect::kInfinity, false, false}, Case{EdgeEffect::kRecovers, true, false},
-        Case{EdgeEffect::kOverflow, true, false}, Case{EdgeEffect::kUnderflow, true, true},
-        Case{EdgeEffect::kZeroSign, true, true}}) {
+        Case{EdgeEffect::kOtherValue, false, false}, Case{EdgeEffect::kOverflow, true, false},
+        Case{EdgeEffect::kUnderflow, true, true}, Case{EdgeEffect::kZeroSign, true, true}}) {
     const auto set = with_effect(effect, EdgeReach::kExtreme);
     EXPECT_TRUE(is_admitted(set, {}, {}));
     EXPECT_EQ(is_admitted(set, {}, {.inputs = true}), with_inputs);

@@ -129,6 +129,49 @@ rule casts
   EXPECT_NE(narrow[0].kind, VerdictKind::kProved);
 }
 
+/// A bound of a clip is compared with another one: a proof holds for the bounds that were tried.
+TEST(Batch, SaysForWhichValuesARuleIsProved) {
+  const auto verdicts = run(R"(
+rule clips
+  x: [n]
+  source
+    t = clip(x; max=b)
+    y = clip(t; max=2)
+  target
+    y = clip(x; max=b)
+
+rule scales
+  x: [n]
+  source
+    t = leaky_relu(x; alpha=a)
+    y = leaky_relu(t; alpha=0.5)
+  target
+    y = leaky_relu(x; alpha=0.5*a)
+
+rule pools
+  x: [n, c, h, w]
+  source
+    t = max_pool(x; kernel=[3, 3], strides=[s, s])
+    y = relu(t)
+  target
+    u = relu(x)
+    y = max_pool(u; kernel=[3, 3], strides=[s, s])
+)");
+  ASSERT_EQ(verdicts.size(), 3U);
+  for (const RuleVerdict& verdict : verdicts)
+    EXPECT_EQ(verdict.kind, VerdictKind::kProved) << verdict.rule << verdict.reason;
+  EXPECT_THAT(set_text(verdicts[0].only_values), testing::StartsWith("b in {"));
+  EXPECT_GE(verdicts[0].only_values.size(), 3U);
+  EXPECT_EQ(set_text(verdicts[1].only_values), "") << "for all numbers at once";
+  EXPECT_THAT(set_text(verdicts[2].only_values), testing::StartsWith("s in {"));
+}
+
+TEST(Batch, ValuesAreNamedTogether) {
+  const std::vector<NamedValues> sets = {
+      {{"s", std::int64_t{1}}, {"e", 0.5}}, {{"c", -0.25}}, {{"s", std::int64_t{2}}, {"e", 2.0}}};
+  EXPECT_EQ(set_text(sets), "(s, e) in {(1, 0.5), (2, 2)}, c in {-0.25}");
+}
+
 TEST(Batch, IsTheSameForAnyNumberOfThreads) {
   const auto one = run(kMixed, {.jobs = 1});
   for (const int jobs : {2, 5}) {

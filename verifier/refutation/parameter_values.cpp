@@ -5,6 +5,7 @@
 #include <bit>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace soapstone::verifier {
 
@@ -22,14 +23,54 @@ std::vector<rules::Bindings> parameter_grid(const Rule& rule, int count) {
   return grid;
 }
 
+NamedValues named_values(const Rule& rule, std::span<const core::Symbol> parameters,
+                         const rules::Bindings& values) {
+  NamedValues named;
+  for (const core::Symbol s : parameters) {
+    const bool is_real = std::ranges::find(rule.real_parameters, s) != rule.real_parameters.end();
+    std::variant<std::int64_t, double> value = *values[s.id];
+    if (is_real) value = std::bit_cast<double>(*values[s.id]);
+    named.emplace_back(rule.source.symbols().name(s), value);
+  }
+  return named;
+}
+
+namespace {
+
+std::string value_text(const std::variant<std::int64_t, double>& value) {
+  return std::visit([](const auto& number) { return fmt::format("{}", number); }, value);
+}
+
+/// `2`, or `(2, 0.5)`.
+std::string in_parentheses(const std::vector<std::string>& texts) {
+  return texts.size() == 1 ? texts[0] : fmt::format("({})", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
 std::string parameter_text(const Rule& rule, const rules::Bindings& values) {
   std::string text;
-  for (const core::Symbol s : rule.parameters) {
-    text += fmt::format("{}{} = ", text.empty() ? "" : ", ", rule.source.symbols().name(s));
-    const bool real = std::ranges::find(rule.real_parameters, s) != rule.real_parameters.end();
-    text += real ? fmt::format("{}", std::bit_cast<double>(*values[s.id]))
-                 : fmt::format("{}", *values[s.id]);
+  for (const auto& [name, value] : named_values(rule, rule.parameters, values))
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value_text(value));
+  return text;
+}
+
+std::string set_text(std::span<const NamedValues> sets) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_names;
+  for (const NamedValues& set : sets) {
+    std::vector<std::string> names, values;
+    for (const auto& [name, value] : set) {
+      names.push_back(name);
+      values.push_back(value_text(value));
+    }
+    const std::string key = in_parentheses(names);
+    auto known = std::ranges::find(by_names, key, [](const auto& entry) { return entry.first; });
+    if (known == by_names.end()) known = by_names.insert(known, {key, {}});
+    known->second.push_back(in_parentheses(values));
   }
+  std::string text;
+  for (const auto& [names, values] : by_names)
+    text += fmt::format("{}{} in {{{}}}", text.empty() ? "" : ", ", names, fmt::join(values, ", "));
   return text;
 }
 
