@@ -136,7 +136,7 @@ TEST(ProofLog, AWrongContradictionIsNotConfirmed) {
   ProofRecord record;
   record.impossible.insert(Witness::key(facts));
   Witness witness(record);
-  const Budget budget(1);
+  const Budget budget(1, 1);
   Oracle oracle({}, {}, *solver, witness, budget);
   EXPECT_TRUE(oracle.confirm_all());
   EXPECT_FALSE(oracle.possible(facts));  // as the record says

@@ -1,5 +1,6 @@
 #include "verifier/proof/verify.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -137,6 +138,46 @@ TEST(Verify, EndsOnNestedSumsThatDiffer) {
   const double start = core::process_cpu_s();
   EXPECT_NE(attempt_proof(rule, *solver, {}), "");
   EXPECT_LT(core::process_cpu_s() - start, 60);  // 1 s; more with sanitizers
+}
+
+TEST(Verify, EndsAfterSoManyPairsOfExpressions) {
+  const rules::Rule rule =
+      rule_of("x: [m, k]  a: [k, n]  b: [n, p]", "t = matmul(x, a)\n    y = matmul(t, b)",
+              "u = matmul(a, b)\n    y = matmul(x, u)");
+  const auto solver = make_z3_solver();
+  const Verdict proved = verify(rule, *solver, {});
+  ASSERT_EQ(proved.kind, VerdictKind::kProved) << proved.reason;
+  ASSERT_GT(proved.pairs, 0U);
+  VerifyOptions options;
+  options.max_pairs = proved.pairs;
+  EXPECT_EQ(verify(rule, *solver, options).kind, VerdictKind::kProved);
+  options.max_pairs = proved.pairs - 1;
+  const Verdict ended = verify(rule, *solver, options);
+  EXPECT_EQ(ended.kind, VerdictKind::kUnknown);
+  EXPECT_EQ(ended.reason, "too many pairs of expressions to match");
+  EXPECT_EQ(ended.pairs, options.max_pairs);
+}
+
+/// Each layer of sums multiplies the ways to match those below it, down to weights that differ.
+TEST(Verify, EndsOnDeeplyNestedSumsThatDiffer) {
+  const auto side = [](std::string_view first) {
+    std::string text, last = "x";
+    for (int layer = 0; layer < 3; ++layer) {
+      text += fmt::format("p{0} = matmul({1}, {2})\n    q{0} = softmax(p{0}; axis=1)\n    r{0} = "
+                          "matmul(q{0}, b)\n    s{0} = softmax(r{0}; axis=0)\n    ",
+                          layer, last, layer == 0 ? first : "a");
+      last = fmt::format("s{}", layer);
+    }
+    return text + fmt::format("y = relu({})", last);
+  };
+  const rules::Rule rule = rule_of("x: [n, n]  a: [n, n]  b: [n, n]", side("a"), side("b"));
+  const auto solver = make_z3_solver();
+  VerifyOptions options;
+  options.max_pairs = 20'000;
+  const Verdict verdict = verify(rule, *solver, options);
+  EXPECT_NE(verdict.kind, VerdictKind::kProved);
+  EXPECT_GT(verdict.pairs, 0U);
+  EXPECT_LE(verdict.pairs, options.max_pairs);
 }
 
 TEST(Verify, EndsWhenItIsStopped) {

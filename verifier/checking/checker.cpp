@@ -120,6 +120,7 @@ bool Checker::match_factors(const std::vector<Factor>& a, const std::vector<Fact
         a[at].atom->signature != b[k].atom->signature || !equal(a[at].atom, b[k].atom, context)) {
       continue;
     }
+    proof_.budget.try_pair();
     used[k] = true;
     if (match_factors(a, b, at + 1, used, context)) return true;
     used[k] = false;
@@ -131,7 +132,7 @@ bool Checker::for_each_mapping(const Summand& a, const Summand& b, const FactSet
                                const Mapped& found) {
   Arena& arena = proof_.arena;
   return proof_.oracle.witness().for_each_bijection(
-      arena, a, b, [&](const Substitution& bijection) {
+      arena, proof_.budget, a, b, [&](const Substitution& bijection) {
         proof_.spend();
         if (!is_bijection(bijection, b.binders, a.binders)) return Reply::kRejected;
         Summand body = b;

@@ -70,6 +70,9 @@ class Arena {
   static constexpr std::uint32_t kPerHeight = 256;
 
   static constexpr std::size_t kMaxAtoms = 200'000;
+  /// Of atoms, while symbols are replaced. An atom that is read twice is visited twice, so nested
+  /// ones are visited exponentially often.
+  static constexpr std::uint64_t kMaxVisits = 100'000'000;
 
   const Atom* intern(Atom atom);
   static std::uint32_t free_height(const NormalForm& summands, std::uint32_t height);
@@ -85,6 +88,7 @@ class Arena {
   std::unordered_multimap<std::uint64_t, const Atom*> atom_index_;
   std::unordered_multimap<std::uint64_t, const Form*> form_index_;
   std::uint32_t next_fresh_ = 0;
+  std::uint64_t visits_ = 0;
 };
 
 }  // namespace soapstone::verifier

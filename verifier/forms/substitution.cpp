@@ -58,6 +58,7 @@ Summand Arena::rename(const Summand& summand, const Substitution& renaming) {
 
 const Atom* Arena::substitute(const Atom* atom, const Substitution& substitution) {
   if (!mentions_any(atom->free_symbols, substitution)) return atom;
+  if (++visits_ > kMaxVisits) throw OutOfBudget{"too many expressions in which to replace symbols"};
   switch (atom->kind) {
   case AtomKind::kRead: {
     std::vector<Linear> index;

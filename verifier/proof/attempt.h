@@ -22,7 +22,7 @@ class Attempt {
   Attempt(const rules::Rule& rule, Solver& solver, const VerifyOptions& options,
           Witness witness = {}, bool rounds = false)
       : rule_(rule), options_(options), sizes_(solve_sizes(rule)), witness_(std::move(witness)),
-        budget_(options.max_steps, options.stopped),
+        budget_(options.max_steps, options.max_pairs, options.stopped),
         oracle_(sizes_.background, sizes_.sizes, solver, witness_, budget_),
         laws_({arena_, oracle_, budget_},
               [this] { return std::make_unique<Checker>(laws_.proof); }),
@@ -41,6 +41,7 @@ class Attempt {
   bool lacks_values() const { return lacks_values_; }
   const ProofRecord& record() const { return witness_.record(); }
   std::uint64_t steps() const { return budget_.spent(); }
+  std::uint64_t pairs_tried() const { return budget_.pairs_tried(); }
 
  private:
   /// An element of a result at any position.

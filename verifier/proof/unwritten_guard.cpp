@@ -37,7 +37,7 @@ class Consequences {
  private:
   SizeSystem sizes_;
   Witness witness_;
-  Budget budget_{0};  ///< Of no use: nothing here is a step.
+  Budget budget_{0, 0};  ///< Of no use: nothing here is a step.
   Oracle oracle_;
 };
 

@@ -115,6 +115,7 @@ Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& opt
     }
   }
   verdict.steps = attempt->steps();
+  verdict.pairs = attempt->pairs_tried();
   verdict.cpu_ms = core::thread_cpu_ms() - before;
   return verdict;
 }

@@ -31,11 +31,13 @@ struct Verdict {
   std::shared_ptr<const ProofRecord> record;  ///< The proof's answers, if they were to be kept.
   double cpu_ms = 0;
   std::uint64_t steps = 0;  ///< Steps of the proof: the same on every machine.
+  std::uint64_t pairs = 0;  ///< Pairs of expressions that it tried to match: likewise.
 };
 
 struct VerifyOptions {
   /// Most proofs of shipped rules take less than 6,000, the longest a little over 20,000.
   std::uint64_t max_steps = 30'000;
+  std::uint64_t max_pairs = 1'000'000;
   int refutation_sizes = 40;  ///< At how many sizes a counterexample is looked for.
   std::uint64_t seed = 0;
   /// Ask the solver again for every refutation that an accepted proof rests on.

@@ -22,7 +22,8 @@ using Continue = std::function<bool(const State&)>;
 
 class Unifier {
  public:
-  Unifier(Arena& arena, bool strict) : arena_(arena), strict_(strict) {}
+  Unifier(Arena& arena, Budget& budget, bool strict)
+      : arena_(arena), budget_(budget), strict_(strict) {}
 
   bool factors(const std::vector<Factor>& a, const std::vector<Factor>& b, std::size_t at,
                std::vector<bool>& used, const State& state, const Continue& next) {
@@ -34,6 +35,7 @@ class Unifier {
       }
       used[k] = true;
       ++matches_;
+      budget_.try_pair();
       const bool stop = atom(*a[k].atom, *b[at].atom, state, [&](const State& then) {
         return factors(a, b, at + 1, used, then, next);
       });
@@ -56,6 +58,7 @@ class Unifier {
   }
 
   Arena& arena_;
+  Budget& budget_;
   bool strict_;  ///< Equations without unknowns must hold as they stand; else the context may help.
   int matches_ = 0;
 };
@@ -148,6 +151,7 @@ bool Unifier::form(const Form& a, const Form& b, const State& state, const Conti
   const std::uint64_t signature = Arena::signature(*open);
   for (const Summand& summand : a.summands) {
     if (Arena::signature(summand) != signature) continue;
+    budget_.try_pair();
     const Summand fresh = arena_.refreshed(*open);
     State inside = state;
     inside.unknown.insert(inside.unknown.end(), fresh.binders.begin(), fresh.binders.end());
@@ -162,6 +166,7 @@ bool Unifier::maximum(const Atom& a, const Atom& b, const State& state, const Co
   const Piece wanted = arena_.refreshed(b.pieces[0]);
   for (const Piece& piece : a.pieces) {
     if (piece.binders.size() != wanted.binders.size()) continue;
+    budget_.try_pair();
     State inside = state;
     inside.unknown.insert(inside.unknown.end(), wanted.binders.begin(), wanted.binders.end());
     if (form(*piece.body, *wanted.body, inside, next)) return true;
@@ -245,7 +250,7 @@ class Proposer {
 
 }  // namespace
 
-bool guess_binders(Arena& arena, const Summand& a, const Summand& b,
+bool guess_binders(Arena& arena, Budget& budget, const Summand& a, const Summand& b,
                    const std::function<bool(const Substitution&)>& accept) {
   if (a.binders.size() != b.binders.size()) return false;
   const Summand renamed = arena.refreshed(b);
@@ -260,7 +265,7 @@ bool guess_binders(Arena& arena, const Summand& a, const Summand& b,
                    [&](const Factor& x, const Factor& y) { return rank(x) < rank(y); });
   Proposer proposer(a, b, renamed.binders, accept);
   for (const bool strict : {true, false}) {
-    Unifier unifier(arena, strict);
+    Unifier unifier(arena, budget, strict);
     std::vector<bool> used(a.factors.size());
     const State start{{}, renamed.binders, {}};
     const bool found = unifier.factors(a.factors, wanted, 0, used, start,

@@ -5,12 +5,14 @@
 #include <functional>
 
 #include "verifier/forms/arena.h"
+#include "verifier/questions/budget.h"
 
 namespace soapstone::verifier {
 
 /// Calls `accept` with values for the binders of `b` in summands of the binders of `a` and free
-/// symbols, until it returns true or there is nothing left to try. Returns whether it did.
-bool guess_binders(Arena& arena, const Summand& a, const Summand& b,
+/// symbols, until it returns true or there is nothing left to try. Returns whether it did. Errors:
+/// throws OutOfBudget after as many pairs of atoms, summands and pieces as the budget has.
+bool guess_binders(Arena& arena, Budget& budget, const Summand& a, const Summand& b,
                    const std::function<bool(const Substitution&)>& accept);
 
 }  // namespace soapstone::verifier

@@ -35,10 +35,27 @@ bool Witness::is_contradiction(std::span<const Fact> facts, std::vector<Fact>& u
   return true;
 }
 
-bool Witness::for_each_bijection(Arena& arena, const Summand& a, const Summand& b,
+namespace {
+
+/// Gives back the fresh symbols of a guess, also where the budget ends it.
+class GuessedSymbols {
+ public:
+  explicit GuessedSymbols(Arena& arena) : arena_(arena), mark_(arena.fresh_mark()) {}
+  ~GuessedSymbols() { arena_.release_fresh(mark_); }
+  GuessedSymbols(const GuessedSymbols&) = delete;
+  GuessedSymbols& operator=(const GuessedSymbols&) = delete;
+
+ private:
+  Arena& arena_;
+  std::uint32_t mark_;
+};
+
+}  // namespace
+
+bool Witness::for_each_bijection(Arena& arena, Budget& budget, const Summand& a, const Summand& b,
                                  const Accept& accept) {
   const std::uint64_t key = core::hash_combine(Arena::hash(a), Arena::hash(b));
-  const std::uint32_t mark = arena.fresh_mark();
+  const GuessedSymbols symbols(arena);
   bool done = false;
   if (is_replay_) {
     const auto known = record_.bijections.find(key);
@@ -46,7 +63,7 @@ bool Witness::for_each_bijection(Arena& arena, const Summand& a, const Summand& 
            std::any_of(known->second.begin(), known->second.end(),
                        [&](const Substitution& each) { return accept(each) == Reply::kDone; });
   } else {
-    done = guess_binders(arena, a, b, [&](const Substitution& bijection) {
+    done = guess_binders(arena, budget, a, b, [&](const Substitution& bijection) {
       const Reply reply = accept(bijection);
       if (reply == Reply::kRejected) return false;
       std::vector<Substitution>& known = record_.bijections[key];
@@ -56,7 +73,6 @@ bool Witness::for_each_bijection(Arena& arena, const Summand& a, const Summand& 
       return reply == Reply::kDone;
     });
   }
-  arena.release_fresh(mark);
   return done;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "verifier/forms/arena.h"
+#include "verifier/questions/budget.h"
 
 namespace soapstone::verifier {
 
@@ -45,8 +46,10 @@ class Witness {
   /// of them do goes to `used`.
   bool is_contradiction(std::span<const Fact> facts, std::vector<Fact>& used);
   using Accept = std::function<Reply(const Substitution&)>;
-  /// Calls `accept` with values for the binders of `b` until it is done. Whether it was.
-  bool for_each_bijection(Arena& arena, const Summand& a, const Summand& b, const Accept& accept);
+  /// Calls `accept` with values for the binders of `b` until it is done. Whether it was. Errors:
+  /// throws OutOfBudget where the budget ends before the guesses do.
+  bool for_each_bijection(Arena& arena, Budget& budget, const Summand& a, const Summand& b,
+                          const Accept& accept);
 
  private:
   ProofRecord record_;
