@@ -29,7 +29,8 @@ NoisyOutputs run_with_noise(const Graph& side, const std::vector<std::vector<dou
                             std::uint64_t seed, NoisePrecision precision = NoisePrecision::kDouble);
 
 /// Whether the sides differ there by more than noise explains: both are numbers that stay apart,
-/// or one has a value in every run and the other one in none.
+/// or the source has a value in every run and the target in none. Where the source has none,
+/// nothing is promised of the target.
 bool differ_beyond_noise(const NoisyOutputs::Element& source, const NoisyOutputs::Element& target);
 
 /// Whether the element has a value in every run, and noise moves it by much less than that.

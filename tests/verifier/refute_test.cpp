@@ -59,6 +59,25 @@ TEST(Refute, FindsNothingAgainstARightRule) {
   EXPECT_FALSE(refute(rule, 100, 0));
 }
 
+/// Nothing is promised where the source has no value, whatever the target makes of it.
+TEST(Refute, NeedsAValueOfTheSource) {
+  struct Case {
+    const char* source;
+    const char* target;
+  };
+  for (const auto& [source, target] :
+       {Case{"t = sqrt(x)\n    y = relu(t)", "t = relu(x)\n    y = sqrt(t)"},
+        Case{"t = sqrt(x)\n    y = mul(t, t)", "y = x"},
+        Case{"t = log(x)\n    y = exp(t)", "y = x"}}) {
+    for (std::uint64_t seed = 0; seed < 5; ++seed)
+      EXPECT_FALSE(refute(rule_of("x: [n]", source, target), 60, seed)) << source;
+    EXPECT_FALSE(is_refuted(rule_of("x: [n]", source, target), 60, 0)) << source;
+  }
+  // The other way around the target has none.
+  EXPECT_TRUE(refute(
+      rule_of("x: [n]", "t = relu(x)\n    y = sqrt(t)", "t = sqrt(x)\n    y = relu(t)"), 60, 0));
+}
+
 TEST(Refute, RespectsTheGuard) {
   const std::string source = "y = transpose(x; perm=[1, 0])",
                     target = "y = reshape(x; shape=[m, n])";

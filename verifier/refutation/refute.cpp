@@ -125,9 +125,9 @@ class Search {
                                      const std::vector<Draw>& draws) {
     for (const Draw draw : draws) {
       InputValues inputs = sides->draw(draw, random_);
-      const bool any_number =
+      const bool missing_counts =
           draw == Draw::kReals || draw == Draw::kPositive || draw == Draw::kNegative;
-      const auto found = sides->compare(inputs, any_number);
+      const auto found = sides->compare(inputs, missing_counts);
       if (found && sides->is_certain(inputs, *found))
         return Counterexample{sizes, sides, std::move(inputs), draw, *found};
     }

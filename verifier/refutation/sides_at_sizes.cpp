@@ -43,14 +43,12 @@ double largest(const std::vector<double>& values) {
 }
 
 std::optional<Difference> first_difference(const std::vector<double>& a,
-                                           const std::vector<double>& b, bool any_number) {
+                                           const std::vector<double>& b, bool missing_counts) {
   constexpr double kTolerance = 1e-7, kSmallest = 1e-3;
   const double tolerance = kTolerance * std::max({largest(a), largest(b), kSmallest});
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i]) continue;
-    const bool number_a = std::isfinite(a[i]), number_b = std::isfinite(b[i]);
-    const bool differ = number_a && number_b ? std::fabs(a[i] - b[i]) > tolerance
-                                             : any_number && number_a != number_b;
+    if (a[i] == b[i] || !std::isfinite(a[i])) continue;
+    const bool differ = std::isfinite(b[i]) ? std::fabs(a[i] - b[i]) > tolerance : missing_counts;
     if (differ) return Difference{0, i, a[i], b[i]};
   }
   return std::nullopt;
@@ -109,11 +107,12 @@ bool SidesAtSizes::is_certain(const InputValues& inputs, const Difference& diffe
                                     target.outputs[difference.output][difference.element]);
 }
 
-std::optional<Difference> SidesAtSizes::compare(const InputValues& inputs, bool any_number) const {
+std::optional<Difference> SidesAtSizes::compare(const InputValues& inputs,
+                                                bool missing_counts) const {
   const auto left = source_program_.run(inputs), right = target_program_.run(inputs);
   if (!left || !right) return std::nullopt;
   for (std::size_t k = 0; k < left->size(); ++k)
-    if (auto found = first_difference((*left)[k], (*right)[k], any_number)) {
+    if (auto found = first_difference((*left)[k], (*right)[k], missing_counts)) {
       found->output = k;
       return found;
     }

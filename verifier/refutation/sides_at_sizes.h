@@ -40,9 +40,9 @@ class SidesAtSizes {
   const core::Graph& source() const { return source_; }
   const core::Graph& target() const { return target_; }
   InputValues draw(Draw kind, rules::Random& random) const;
-  /// The first difference. That one side alone is no number counts where `any_number`: the inputs
-  /// are nothing special, so that it is no accident.
-  std::optional<Difference> compare(const InputValues& inputs, bool any_number) const;
+  /// The first difference where the source has a value. That the target has none counts if
+  /// `missing_counts`: the inputs are nothing special, so that it is no accident.
+  std::optional<Difference> compare(const InputValues& inputs, bool missing_counts) const;
   /// Whether the sides differ there by more than rounding on the way explains
   /// (rules/floats/noise.h).
   bool is_certain(const InputValues& inputs, const Difference& difference) const;
