@@ -20,7 +20,8 @@ Latitude latitude_of(const rules::Rule& rule) {
   }
   for (const rules::Edge& edge : rule.edges->all()) {
     if (edge.effect == EdgeEffect::kRecovers) latitude.may_recover = true;
-    if (edge.effect != EdgeEffect::kRecovers && edge.effect != EdgeEffect::kZeroSign)
+    if (edge.effect != EdgeEffect::kRecovers && edge.effect != EdgeEffect::kZeroSign &&
+        edge.effect != EdgeEffect::kOtherValue)
       latitude.may_overflow = true;
   }
   return latitude;

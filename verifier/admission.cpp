@@ -85,6 +85,7 @@ bool changes_specials(const rules::Edge& edge, SpecialsAt specials) {
   case EdgeEffect::kNan:
   case EdgeEffect::kDropsNan:
   case EdgeEffect::kInfinity:
+  case EdgeEffect::kOtherValue:
     return specials.any();
   case EdgeEffect::kOverflow:
   case EdgeEffect::kRecovers:

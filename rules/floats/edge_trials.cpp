@@ -9,6 +9,7 @@
 
 #include "ops/definition/registry.h"
 #include "ops/definition/valid_values.h"
+#include "rules/floats/noise.h"
 #include "rules/floats/rounded_side.h"
 #include "rules/sampling/sample.h"
 
@@ -40,7 +41,7 @@ const Ordinary& ordinary_of(DataType type) {
 }
 
 /// A choice of special values for some of the elements.
-enum class Special : std::uint8_t { kNone, kZero, kInfinity, kNan };
+enum class Special : std::uint8_t { kNone, kZero, kInfinity, kNan, kFew };
 /// Finite inputs show most, so more trials have them.
 constexpr Special kSpecials[] = {Special::kNone, Special::kNone,     Special::kNone, Special::kZero,
                                  Special::kNone, Special::kInfinity, Special::kNone, Special::kNan};
@@ -49,6 +50,8 @@ constexpr std::int64_t kLargestTrialInteger = 9;
 /// After that many tries without anything new there are no more.
 constexpr int kLeastPatience = 96;
 constexpr int kMoreOfHalf = 6;
+/// Of a rule that decides.
+constexpr int kTriesOfFew = 48;
 
 using ValidValues = std::vector<std::optional<ops::ValueRange>>;
 
@@ -56,9 +59,8 @@ using ValidValues = std::vector<std::optional<ops::ValueRange>>;
 class InputDraw {
  public:
   InputDraw(DataType type, bool extreme, Special special, Random& random)
-      : format_(core::format_of(type)), special_(special), random_(random) {
-    range_ = extreme ? Range{format_.least_exponent - format_.digits + 1, format_.most_exponent}
-                     : ordinary_of(type).inputs;
+      : type_(type), extreme_(extreme), special_(special), random_(random) {
+    range_ = range_of(type);
     positive_ = one_in(3);
     flat_ = one_in(3);
     mixed_ = one_in(4);
@@ -79,7 +81,13 @@ class InputDraw {
       const core::TensorType& type = side.tensor(id).type;
       const auto dims = *core::concrete(type.shape);
       Tensor values(static_cast<std::size_t>(core::element_count(dims)));
-      exponent_ = shared_ ? *shared_ : any_exponent();
+      // An input of f32 stands for the type of the trial; others have their own range.
+      const bool is_other =
+          core::is_floating(type.data_type) && type.data_type != DataType::kFloat32;
+      const DataType drawn = is_other ? type.data_type : type_;
+      format_ = core::format_of(drawn);
+      range_ = range_of(drawn);
+      exponent_ = shared_ ? std::clamp(*shared_, range_.least, range_.most) : any_exponent();
       const auto& range = valid[id.index()];
       for (double& value : values)
         value = range && range->low < range->high
@@ -93,6 +101,12 @@ class InputDraw {
  private:
   bool one_in(std::int64_t n) { return random_.between(1, n) == 1; }
 
+  Range range_of(DataType type) const {
+    const core::FloatFormat format = core::format_of(type);
+    return extreme_ ? Range{format.least_exponent - format.digits + 1, format.most_exponent}
+                    : ordinary_of(type).inputs;
+  }
+
   /// Ends of the range often, since that is where effects are.
   int any_exponent() {
     if (one_in(4)) return range_.most;
@@ -100,10 +114,17 @@ class InputDraw {
     return static_cast<int>(random_.between(range_.least, range_.most));
   }
 
+  /// One of few values, so that two of them are often equal, and each order occurs.
+  double one_of_few() {
+    constexpr double kFew[] = {kNotANumber, kInfinite, -kInfinite, 0.0, -0.0, 1, -1, 2};
+    return kFew[random_.between(0, std::ssize(kFew) - 1)];
+  }
+
   double element(DataType type) {
     if (type == DataType::kBool) return static_cast<double>(random_.between(0, 1));
     if (!core::is_floating(type))
       return static_cast<double>(random_.between(-kLargestTrialInteger, kLargestTrialInteger));
+    if (special_ == Special::kFew) return one_of_few();
     const double sign = !positive_ && one_in(2) ? -1 : 1;
     if (special_ != Special::kNone && one_in(3)) return special(sign);
     const int exponent = mixed_ && one_in(2) ? any_exponent() : exponent_;
@@ -122,6 +143,8 @@ class InputDraw {
     }
   }
 
+  DataType type_;
+  bool extreme_;
   core::FloatFormat format_;
   Range range_;
   Special special_;
@@ -135,22 +158,37 @@ bool is_close(double a, double b) {
   return a == b || std::fabs(a - b) <= 0.5 * std::max(std::fabs(a), std::fabs(b));
 }
 
+bool has_infinite_constants(const Graph& side) {
+  for (std::size_t k = 0; k < side.tensor_bound(); ++k) {
+    const TensorId id(k);
+    if (!side.contains(id) || !side.tensor(id).value) continue;
+    const auto values = side.tensor(id).value->to_doubles();
+    if (!std::ranges::all_of(values, [](double v) { return std::isfinite(v); })) return true;
+  }
+  return false;
+}
+
+bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
 class Trials {
  public:
   Trials(const Rule& sides, Random& random)
       : sides_(sides), source_(sides.source), target_(sides.target),
-        valid_(ops::valid_values(sides.source)), random_(random) {}
+        valid_(ops::valid_values(sides.source)), random_(random),
+        has_infinite_constants_(has_infinite_constants(sides.source) ||
+                                has_infinite_constants(sides.target)) {}
 
   void run(DataType type, bool extreme, Special special) {
     type_ = type;
     special_ = special;
     inputs_ = InputDraw(type, extreme, special, random_).inputs(sides_.source, valid_);
-    auto results = run_both(true);
+    auto results = run_limited();
     if (!results) return;  // what only one side admits, check() finds
     limited_ = std::move(*results);
     free_.reset();
+    noisy_.reset();
     const bool ordinary =
-        !extreme && limited_.largest_met <= std::ldexp(1.0, ordinary_of(type).most_met);
+        !extreme && limited_.of_source.largest <= std::ldexp(1.0, ordinary_of(type).most_met);
     reach_ = ordinary ? EdgeReach::kOrdinary : EdgeReach::kExtreme;
     for (std::size_t k = 0; k < limited_.source.size(); ++k)
       for (std::size_t i = 0; i < limited_.source[k].size(); ++i) compare(k, i);
@@ -161,19 +199,38 @@ class Trials {
  private:
   struct Results {
     std::vector<Tensor> source, target;
-    double largest_met = 0;  ///< By the source.
+    Met of_source, of_target;
   };
 
   /// None: a side does not admit the inputs.
-  std::optional<Results> run_both(bool limited) const {
+  std::optional<Results> run_both(bool limited, Filling filling = Filling::kFirst) const {
     Results results;
-    double ignored = 0;
-    const Rounding rounding{type_, limited};
-    auto source = source_.run(inputs_, rounding, results.largest_met);
-    auto target = target_.run(inputs_, rounding, ignored);
+    const Rounding rounding{type_, limited, filling};
+    auto source = source_.run(inputs_, rounding, results.of_source);
+    auto target = target_.run(inputs_, rounding, results.of_target);
     if (!source || !target) return std::nullopt;
     results.source = std::move(*source);
     results.target = std::move(*target);
+    return results;
+  }
+
+  /// The results, with NaN in place of what a machine may choose where that decides on one side
+  /// only, or decides differently.
+  std::optional<Results> run_limited() const {
+    auto results = run_both(true);
+    if (!results || !(results->of_source.has_choices || results->of_target.has_choices))
+      return results;
+    const auto other = run_both(true, Filling::kSecond);
+    if (!other) return std::nullopt;
+    for (std::size_t k = 0; k < results->source.size(); ++k)
+      for (std::size_t i = 0; i < results->source[k].size(); ++i) {
+        double &source = results->source[k][i], &target = results->target[k][i];
+        const bool is_chosen = !is_same(source, other->source[k][i]),
+                   is_chosen_there = !is_same(target, other->target[k][i]);
+        if (is_chosen && is_chosen_there && !is_same(source, target)) continue;
+        if (is_chosen) source = kNotANumber;
+        if (is_chosen_there) target = kNotANumber;
+      }
     return results;
   }
 
@@ -189,38 +246,79 @@ class Trials {
     if (std::isnan(source) && std::isnan(target)) return;
     if (source == 0 && target == 0) {
       if (std::signbit(source) != std::signbit(target)) note_if_ordinary(EdgeEffect::kZeroSign);
-    } else if (special_ == Special::kInfinity || special_ == Special::kNan) {
-      compare_not_finite(source, target);
+    } else if (special_ > Special::kZero) {
+      compare_not_finite(output, element);
     } else if (!std::isfinite(source) || !std::isfinite(target)) {
       if (std::isfinite(source)) note(EdgeEffect::kOverflow);
       if (std::isfinite(target)) note(EdgeEffect::kRecovers);
       if (std::isinf(source) && std::isnan(target)) note_if_ordinary(EdgeEffect::kNan);
-    } else if (!is_close(source, target)) {
+    } else if (!are_alike(output, source, target)) {
       compare_losses(output, element);
     }
   }
 
-  void compare_not_finite(double source, double target) {
+  bool is_floating(std::size_t output) const {
+    return core::is_floating(sides_.source.tensor(sides_.source.outputs()[output]).type.data_type);
+  }
+  /// Truth values and integers are alike only if they are the same.
+  bool are_alike(std::size_t output, double a, double b) const {
+    return is_floating(output) ? is_close(a, b) : a == b;
+  }
+
+  void compare_not_finite(std::size_t output, std::size_t element) {
+    const double source = limited_.source[output][element];
+    const double target = limited_.target[output][element];
     if (std::isnan(source) != std::isnan(target))
       note_if_ordinary(std::isnan(target) ? EdgeEffect::kNan : EdgeEffect::kDropsNan);
     else if ((std::isinf(source) || std::isinf(target)) && source != target)
       note_if_ordinary(EdgeEffect::kInfinity);
+    else if (reach_ == EdgeReach::kOrdinary && !are_alike(output, source, target) &&
+             !seen_.has(type_, EdgeEffect::kOtherValue, reach_) &&
+             (both_choose() || differs_by_more_than_rounding(output, element)))
+      note(EdgeEffect::kOtherValue);
+  }
+
+  /// A machine chose integers on both sides.
+  bool both_choose() const {
+    return limited_.of_source.has_choices && limited_.of_target.has_choices;
+  }
+
+  bool differs_by_more_than_rounding(std::size_t output, std::size_t element) {
+    constexpr auto kSingle = NoisePrecision::kSingle;
+    if (!noisy_)
+      noisy_ = {run_with_noise(sides_.source, inputs_, 1, kSingle),
+                run_with_noise(sides_.target, inputs_, 1, kSingle)};
+    return differ_beyond_noise(noisy_->first.outputs[output][element],
+                               noisy_->second.outputs[output][element]);
   }
 
   /// Both are finite and far apart: by cancellation, or because one side met a number that is too
-  /// small or too large for the type. The latter does not happen if exponents are not limited.
+  /// small or too large for the type. The latter does not happen if exponents are not limited,
+  /// unless doubles cannot hold the number either.
   void compare_losses(std::size_t output, std::size_t element) {
     if (!free_) free_ = run_both(false);
     if (!free_) return;
-    const double least = core::format_of(type_).smallest_normal();
+    const double least = is_floating(output) ? core::format_of(type_).smallest_normal() : 0;
     const auto has_lost = [&](const Results& results, bool of_source) {
       const auto value = [&](const Results& r) {
         return (of_source ? r.source : r.target)[output][element];
       };
-      return std::fabs(value(*free_)) >= least && !is_close(value(results), value(*free_));
+      return std::fabs(value(*free_)) >= least && !are_alike(output, value(results), value(*free_));
     };
-    const bool source = has_lost(limited_, true), target = has_lost(limited_, false);
-    if (source != target) note(target ? EdgeEffect::kUnderflow : EdgeEffect::kRecovers);
+    const bool stays_apart =
+        !has_infinite_constants_ &&
+        !are_alike(output, free_->source[output][element], free_->target[output][element]) &&
+        (free_->of_source.has_infinities || free_->of_target.has_infinities || both_choose()) &&
+        (both_choose() || differs_by_more_than_rounding(output, element));
+    const bool beyond_source = stays_apart && (free_->of_source.has_infinities || both_choose()),
+               beyond_target = stays_apart && (free_->of_target.has_infinities || both_choose());
+    const bool source = has_lost(limited_, true) || beyond_source,
+               target = has_lost(limited_, false) || beyond_target;
+    // Where both sides have lost digits, neither number means anything. A decision always does.
+    const bool counts =
+        source != target || !is_floating(output) || (beyond_source && beyond_target);
+    if (target && counts) note(EdgeEffect::kUnderflow);
+    if (source && counts) note(EdgeEffect::kRecovers);
   }
 
   const Rule& sides_;
@@ -233,6 +331,8 @@ class Trials {
   std::vector<Tensor> inputs_;
   Results limited_;
   std::optional<Results> free_;
+  std::optional<std::pair<NoisyOutputs, NoisyOutputs>> noisy_;  ///< Of source and target.
+  const bool has_infinite_constants_;
   Edges seen_;
 };
 
@@ -262,6 +362,16 @@ void note_orders_of_adding(const Rule& sides, Edges& edges) {
       edges.note({type, effect, EdgeReach::kExtreme});
 }
 
+/// Whether a side computes truth values or integers. Few inputs show what becomes of NaN there: it
+/// matters which numbers are equal, and which is larger.
+bool decides(const Graph& side) {
+  return std::ranges::any_of(side.order(), [&](NodeId id) {
+    return std::ranges::any_of(side.node(id).outputs, [&](TensorId output) {
+      return !core::is_floating(side.tensor(output).type.data_type);
+    });
+  });
+}
+
 }  // namespace
 
 Edges observe_edges(const Rule& sides, int tries, std::uint64_t seed) {
@@ -282,6 +392,11 @@ Edges observe_edges(const Rule& sides, int tries, std::uint64_t seed) {
     if (trials.seen() == seen) continue;
     seen = trials.seen();
     last_news = k;
+  }
+  if (decides(sides.source) || decides(sides.target)) {
+    for (int k = 0; k < kTriesOfFew; ++k)
+      for (const DataType type : kEdgeTypes) trials.run(type, false, Special::kFew);
+    seen = trials.seen();
   }
   note_orders_of_adding(sides, seen);
   return seen;

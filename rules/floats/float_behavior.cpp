@@ -114,15 +114,15 @@ FloatObservation observe_floats(const Rule& sides, std::uint64_t seed) {
       if (round && wanted.magnitude > kLarge) continue;
       const bool known = seen.difference.has_value();
       const auto rounding = round ? std::optional(Rounding()) : std::nullopt;
-      double largest_seen = 0;
-      const auto left = source.run(inputs, rounding, largest_seen);
-      const auto right = target.run(inputs, rounding, largest_seen);
+      Met met;
+      const auto left = source.run(inputs, rounding, met);
+      const auto right = target.run(inputs, rounding, met);
       if (!left || !right) continue;  // what only one side admits, check() finds
       for (std::size_t k = 0; k < left->size(); ++k)
         if (round)
           compare_rounded((*left)[k], (*right)[k], seen);
         else
-          find_difference((*left)[k], (*right)[k], k, wanted.magnitude, largest_seen, seen);
+          find_difference((*left)[k], (*right)[k], k, wanted.magnitude, met.largest, seen);
       if (!known && seen.difference &&
           !survives_noise(sides, inputs, *seen.difference, random.next()))
         seen.difference.reset();

@@ -33,22 +33,46 @@ bool rounds_once(const Graph& side) {
 
 std::optional<std::vector<Tensor>> RoundedSide::run(const std::vector<Tensor>& inputs,
                                                     std::optional<Rounding> rounding,
-                                                    double& largest_met) const {
+                                                    Met& met) const {
   return side_.run(inputs, [&](TensorId id, StepwiseSide::Origin, Tensor& tensor) {
-    if (rounding) round(id, *rounding, tensor);
-    for (const double value : tensor)
-      if (std::isfinite(value)) largest_met = std::max(largest_met, std::fabs(value));
+    if (rounding && core::is_floating(side_.graph().tensor(id).type.data_type))
+      round(id, *rounding, tensor);
+    else if (rounding)
+      put_into_type(id, rounding->filling, tensor, met);
+    for (const double value : tensor) {
+      met.has_infinities = met.has_infinities || !std::isfinite(value);
+      if (std::isfinite(value)) met.largest = std::max(met.largest, std::fabs(value));
+    }
   });
 }
 
 void RoundedSide::round(TensorId id, const Rounding& rounding, Tensor& tensor) const {
   core::DataType type = side_.graph().tensor(id).type.data_type;
-  if (!core::is_floating(type)) return;
   if (type == core::DataType::kFloat32) type = rounding.type;
   const core::FloatFormat format = core::format_of(type);
   for (double& value : tensor)
     value =
         rounding.limited ? core::rounded_to(format, value) : core::rounded_to_digits(format, value);
+}
+
+/// Sums and products of integers wrap. A machine chooses what a cast makes of a number beyond the
+/// range, and of NaN, and what a division by 0 is.
+void RoundedSide::put_into_type(TensorId id, Filling filling, Tensor& tensor, Met& met) const {
+  const core::Tensor& place = side_.graph().tensor(id);
+  const core::DataType type = place.type.data_type;
+  if (type == core::DataType::kBool) return;
+  const ExactRange range = exact_range(type);
+  const auto low = static_cast<double>(range.low), beyond = static_cast<double>(range.high) + 1;
+  const bool is_cast = place.producer.valid() &&
+                       side_.graph().node(place.producer).op->movement == core::Movement::kConvert;
+  constexpr double kMostExact = 0x1p100;
+  for (double& value : tensor) {
+    if (value >= low && value < beyond) continue;
+    const bool wraps = !is_cast && std::fabs(value) < kMostExact;
+    if (!wraps) met.has_choices = true;
+    value = static_cast<double>(wraps ? wrapped(static_cast<ExactInteger>(value), type)
+                                      : stand_in(type, filling));
+  }
 }
 
 }  // namespace soapstone::rules

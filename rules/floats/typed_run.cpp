@@ -285,7 +285,7 @@ ExactInteger stored_integer(const Number& value, const Storing& how, DataType ty
   const bool fits = std::fabs(real) < kMost && static_cast<ExactInteger>(real) >= range.low &&
                     static_cast<ExactInteger>(real) <= range.high;
   if (fits) return static_cast<ExactInteger>(real);
-  return how.filling == Filling::kFirst ? range.low : range.high / 3;
+  return stand_in(type, how.filling);
 }
 
 }  // namespace
@@ -297,6 +297,12 @@ ExactRange exact_range(DataType type) {
   const bool is_unsigned = core::to_string(type).starts_with('u');
   if (is_unsigned) return {0, (one << bits) - 1};
   return {-(one << (bits - 1)), (one << (bits - 1)) - 1};
+}
+
+ExactInteger stand_in(DataType type, Filling filling) {
+  // Processors give the least number that there is.
+  const ExactRange range = exact_range(type);
+  return filling == Filling::kFirst ? range.low : range.high / 3;
 }
 
 ExactInteger wrapped(ExactInteger value, DataType type) {

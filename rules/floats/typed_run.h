@@ -36,6 +36,8 @@ struct ExactRange {
   ExactInteger low, high;
 };
 ExactRange exact_range(core::DataType type);
+/// The stand-in for an integer that a machine may choose. Precondition: no floating type.
+ExactInteger stand_in(core::DataType type, Filling filling);
 /// Modulo 2^bits. Precondition: an integer type of 8 bits or more.
 ExactInteger wrapped(ExactInteger value, core::DataType type);
 /// The number of that floating type that is nearest to the value.

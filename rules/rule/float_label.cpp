@@ -19,8 +19,9 @@ using core::DataType;
 
 constexpr std::array<std::string_view, 4> kFloatNames = {"exact", "reassociates", "extends-range",
                                                          "changes-range"};
-constexpr std::array<std::string_view, 7> kEffectNames = {
-    "overflow", "underflow", "recovers", "nan", "drops-nan", "infinity", "zero-sign"};
+constexpr std::array<std::string_view, 8> kEffectNames = {"overflow",  "underflow",  "recovers",
+                                                          "nan",       "drops-nan",  "infinity",
+                                                          "zero-sign", "other-value"};
 constexpr std::string_view kExtreme = "extreme", kExtremePrefix = "extreme ";
 
 /// The texts between commas.

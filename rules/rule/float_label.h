@@ -38,7 +38,9 @@ struct FloatTypes {
 };
 
 /// A difference between target and source at the edges of a type. An element "has a value" if it is
-/// finite and the limited range of the type has not taken more than half of it.
+/// finite and the limited range of the type has not taken more than half of it. A truth value or an
+/// integer has lost its value if it is another one than without that limit; one that a machine may
+/// choose, as a cast of NaN to an integer, counts as NaN.
 enum class EdgeEffect : std::uint8_t {
   kOverflow,   ///< On finite inputs, the source has a value, the target is not finite.
   kUnderflow,  ///< On finite inputs, the source has a value, the target has lost it.
@@ -47,6 +49,9 @@ enum class EdgeEffect : std::uint8_t {
   kDropsNan,   ///< The source is NaN, the target is not, and some input is not finite.
   kInfinity,   ///< Infinite inputs: one side is infinite where the other is another number.
   kZeroSign,   ///< 0 and −0.
+  /// NaN or infinities among the inputs: both sides have values, and different ones. Comparisons do
+  /// that, and all that is chosen by them.
+  kOtherValue,
 };
 
 /// An effect was seen where all numbers that the source meets are such as networks have, or only

@@ -209,10 +209,99 @@ rule difference
   EXPECT_EQ(to_string(sign), "zero-sign");
 }
 
+/// A rule of x and z alone.
+Edges edges_of_sides(const std::string& source, const std::string& target,
+                     const std::string& type = "f32") {
+  return edges_of("rule drawn\n  x: " + type + "[n]  z: " + type +
+                  "[n]\n  results y\n  source\n    " + source + "\n  target\n    " + target + "\n");
+}
+
+TEST(EdgeLabel, DecisionsBesideNanAreOtherValues) {
+  struct Case {
+    const char* source;
+    const char* target;
+  };
+  for (const auto& [source, target] :
+       {Case{"t = less(x, z)\n    y = not(t)", "y = less_or_equal(z, x)"},
+        Case{"t = equal(x, z)\n    y = not(t)",
+             "t = less(x, z)\n    u = less(z, x)\n    y = max(t, u)"},
+        Case{"t = less(x, z)\n    y = where(t, x, z)",
+             "t = less_or_equal(z, x)\n    y = where(t, z, x)"},
+        Case{"t = less(x, z)\n    y = cast(t; to=\"i64\")",
+             "t = less_or_equal(z, x)\n    u = not(t)\n    y = cast(u; to=\"i64\")"}}) {
+    for (const char* type : {"f32", "f16", "f64"}) {
+      const Edges edges = edges_of_sides(source, target, type);
+      EXPECT_TRUE(edges.has(DataType::kFloat32, kOtherValue, kNear) ||
+                  edges.has(DataType::kFloat32, kDropsNan, kNear))
+          << source << type << ": " << to_string(edges);
+    }
+  }
+}
+
+/// Their neighbors, which are right, say nothing.
+TEST(EdgeLabel, DecisionsThatAreTheSameBesideNanAreNot) {
+  EXPECT_EQ(
+      to_string(edges_of_sides("y = less(x, z)", "u = neg(x)\n    v = neg(z)\n    y = less(v, u)")),
+      "none");
+  EXPECT_EQ(to_string(edges_of_sides("t = equal(x, z)\n    u = not(t)\n    y = not(u)",
+                                     "y = equal(z, x)")),
+            "none");
+  EXPECT_EQ(to_string(edges_of_sides("t = less(x, z)\n    y = where(t, x, z)",
+                                     "t = less(x, z)\n    u = not(t)\n    y = where(u, z, x)")),
+            "none");
+}
+
+TEST(EdgeLabel, EqualityOfInfinitiesIsTried) {
+  const Edges edges =
+      edges_of_sides("y = equal(x, z)", "d = sub(x, z)\n    o = sub(d, d)\n    y = equal(d, o)");
+  for (const DataType type : kEdgeTypes)
+    EXPECT_TRUE(edges.has(type, kOtherValue, kNear)) << to_string(edges);
+}
+
+/// What a cast makes of NaN and of numbers beyond the range is up to the machine: as good as NaN.
+TEST(EdgeLabel, CastsToIntegersOfWhatIsNoInteger) {
+  const Edges makes = edges_of_sides("t = floor(x)\n    y = relu(t)",
+                                     "t = floor(x)\n    i = cast(t; to=\"i64\")\n    u = cast(i; "
+                                     "to=\"f32\")\n    y = relu(u)");
+  EXPECT_TRUE(makes.has(DataType::kFloat32, kNan, kNear)) << to_string(makes);
+  EXPECT_TRUE(makes.has(DataType::kFloat32, kOverflow, kFar)) << to_string(makes);
+  const Edges twice = edges_of_sides("i = cast(x; to=\"i32\")\n    y = cast(i; to=\"i64\")",
+                                     "y = cast(x; to=\"i64\")");
+  EXPECT_TRUE(twice.has(DataType::kFloat32, kOtherValue, kNear)) << to_string(twice);
+  EXPECT_EQ(
+      to_string(edges_of_sides("t = floor(x)\n    y = cast(t; to=\"i64\")",
+                               "t = floor(x)\n    u = floor(t)\n    y = cast(u; to=\"i64\")")),
+      "none");
+}
+
+/// exp(x) < exp(z) is false where both are infinite, or 0.
+TEST(EdgeLabel, DecisionsAboutWhatOverflows) {
+  const std::string exps = "a = exp(x)\n    b = exp(z)\n    y = less(a, b)";
+  const Edges loses = edges_of_sides("y = less(x, z)", exps);
+  const Edges recovers = edges_of_sides(exps, "y = less(x, z)");
+  for (const DataType type : kEdgeTypes) {
+    EXPECT_TRUE(loses.has(type, kUnderflow, kNear)) << to_string(loses);
+    EXPECT_TRUE(recovers.has(type, kRecovers, kNear)) << to_string(recovers);
+  }
+  const Edges choice = edges_of_sides(
+      "t = less(x, z)\n    n = neg(x)\n    y = where(t, x, n)",
+      "a = exp(x)\n    b = exp(z)\n    t = less(a, b)\n    n = neg(x)\n    y = where(t, x, n)");
+  EXPECT_TRUE(choice.has(DataType::kFloat32, kUnderflow, kNear)) << to_string(choice);
+}
+
+/// A comparison that is rounded in another way has no edge for it.
+TEST(EdgeLabel, RoundingOfWhatIsComparedIsNoEdge) {
+  const Edges edges = edges_of_sides("s = add(x, z)\n    t = add(s, x)\n    y = less(t, z)",
+                                     "s = add(x, x)\n    t = add(s, z)\n    y = less(t, z)");
+  EXPECT_FALSE(edges.has(DataType::kFloat32, kOtherValue, kNear)) << to_string(edges);
+  EXPECT_EQ(range_behavior(edges, DataType::kFloat32), FloatBehavior::kExact) << to_string(edges);
+}
+
 TEST(EdgeLabel, TextIsTheSameWhenItIsReadAgain) {
   for (const char* text :
-       {"none", "overflow", "extreme overflow", "extreme overflow, f16 overflow",
-        "f32 extreme overflow, f16 overflow", "f16 overflow, f16 underflow, zero-sign",
+       {"none", "nan, zero-sign, other-value", "f16 other-value", "overflow", "extreme overflow",
+        "extreme overflow, f16 overflow", "f32 extreme overflow, f16 overflow",
+        "f16 overflow, f16 underflow, zero-sign",
         ("extreme overflow, f32 overflow, f16 overflow, bf16 extreme recovers, nan, drops-nan, "
          "f16 infinity")}) {
     const auto edges = parse_edges(text);
