@@ -187,6 +187,7 @@ class Trials {
     limited_ = std::move(*results);
     free_.reset();
     noisy_.reset();
+    tame_.reset();
     const bool ordinary =
         !extreme && limited_.of_source.largest <= std::ldexp(1.0, ordinary_of(type).most_met);
     reach_ = ordinary ? EdgeReach::kOrdinary : EdgeReach::kExtreme;
@@ -274,8 +275,23 @@ class Trials {
       note_if_ordinary(EdgeEffect::kInfinity);
     else if (reach_ == EdgeReach::kOrdinary && !are_alike(output, source, target) &&
              !seen_.has(type_, EdgeEffect::kOtherValue, reach_) &&
-             (both_choose() || differs_by_more_than_rounding(output, element)))
+             are_alike_without_specials(output, element))
       note(EdgeEffect::kOtherValue);
+  }
+
+  /// Else the difference is one of rounding, or of the range of the type.
+  bool are_alike_without_specials(std::size_t output, std::size_t element) {
+    if (!tame_) {
+      const std::vector<Tensor> inputs = inputs_;
+      for (Tensor& input : inputs_)
+        std::ranges::replace_if(
+            input, [](double value) { return !std::isfinite(value); }, 1);
+      tame_ = run_limited();
+      inputs_ = inputs;
+    }
+    if (!tame_) return false;
+    const double source = tame_->source[output][element], target = tame_->target[output][element];
+    return is_same(source, target) || are_alike(output, source, target);
   }
 
   /// A machine chose integers on both sides.
@@ -331,6 +347,7 @@ class Trials {
   std::vector<Tensor> inputs_;
   Results limited_;
   std::optional<Results> free_;
+  std::optional<Results> tame_;  ///< With 1 in place of what is not finite.
   std::optional<std::pair<NoisyOutputs, NoisyOutputs>> noisy_;  ///< Of source and target.
   const bool has_infinite_constants_;
   Edges seen_;

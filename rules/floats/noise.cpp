@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "ops/definition/registry.h"
 #include "rules/floats/stepwise_side.h"
@@ -55,7 +56,7 @@ std::vector<Saturation> saturations_of(const Graph& side) {
 }
 
 /// A value of a function that saturates: a 1 may be a little less; a 0 may be a number that is too
-/// small for doubles, ∞ one that is too large.
+/// small for doubles, ∞ one that is too large. Precondition: no input is infinite.
 double unsaturated(double value, Saturation how, double by, Random& random) {
   constexpr double kTiny = 0x1p-1022, kHuge = 0x1p1023;
   const double part = random.unit();
@@ -78,11 +79,16 @@ std::optional<std::vector<Tensor>> run_moved(const StepwiseSide& side, const Noi
                                              const std::vector<Saturation>& saturated,
                                              const std::vector<Tensor>& inputs, Random& random) {
   using Origin = StepwiseSide::Origin;
+  bool is_all_finite = true;
   return side.run(inputs, [&](TensorId id, Origin origin, Tensor& tensor) {
     const bool is_exact = origin == Origin::kInput;
+    if (origin != Origin::kResult)
+      is_all_finite = is_all_finite && std::ranges::all_of(tensor, [](double value) {
+                        return std::isfinite(value);
+                      });
     if (is_exact || !core::is_floating(side.graph().tensor(id).type.data_type)) return;
     const double by = origin == Origin::kConstant ? kConstant : noise.relative;
-    const Saturation how = saturated[id.index()];
+    const Saturation how = is_all_finite ? saturated[id.index()] : Saturation::kNone;
     for (double& value : tensor)
       value = how == Saturation::kNone ? moved(value, by, noise, random)
                                        : unsaturated(value, how, by, random);
@@ -99,7 +105,13 @@ void add(double value, NoisyOutputs::Element& element) {
   element.missing = false;
 }
 
+bool has_saturation(std::span<const Saturation> saturations) {
+  return std::ranges::any_of(saturations, [](Saturation how) { return how != Saturation::kNone; });
+}
+
 }  // namespace
+
+bool saturates(const Graph& side) { return has_saturation(saturations_of(side)); }
 
 NoisyOutputs run_with_noise(const Graph& side, const std::vector<std::vector<double>>& inputs,
                             std::uint64_t seed, NoisePrecision precision) {
@@ -111,9 +123,7 @@ NoisyOutputs run_with_noise(const Graph& side, const std::vector<std::vector<dou
   for (TensorId id : side.outputs())
     result.outputs.emplace_back(
         static_cast<std::size_t>(core::element_count(*core::concrete(side.tensor(id).type.shape))));
-  const bool saturates =
-      std::ranges::any_of(saturated, [](Saturation how) { return how != Saturation::kNone; });
-  const int runs = saturates ? kRunsOfSaturated : kRuns;
+  const int runs = has_saturation(saturated) ? kRunsOfSaturated : kRuns;
   for (int run = 0; run < runs; ++run) {
     const auto outputs = run_moved(stepwise, noise, saturated, inputs, random);
     for (std::size_t k = 0; k < result.outputs.size(); ++k)

@@ -20,6 +20,10 @@ struct NoisyOutputs {
   std::vector<std::vector<Element>> outputs;
 };
 
+/// Whether the side has exp, tanh or the like, whose values at different numbers doubles may round
+/// to one.
+bool saturates(const Graph& side);
+
 /// In which precision the results were computed whose difference is looked at.
 enum class NoisePrecision : std::uint8_t { kDouble, kSingle };
 

@@ -209,11 +209,13 @@ rule difference
   EXPECT_EQ(to_string(sign), "zero-sign");
 }
 
-/// A rule of x and z alone.
+/// A rule of x alone, or of x and z.
 Edges edges_of_sides(const std::string& source, const std::string& target,
                      const std::string& type = "f32") {
-  return edges_of("rule drawn\n  x: " + type + "[n]  z: " + type +
-                  "[n]\n  results y\n  source\n    " + source + "\n  target\n    " + target + "\n");
+  std::string inputs = "x: " + type + "[n]";
+  if (source.find('z') != std::string::npos) inputs += "  z: " + type + "[n]";
+  return edges_of("rule drawn\n  " + inputs + "\n  results y\n  source\n    " + source +
+                  "\n  target\n    " + target + "\n");
 }
 
 TEST(EdgeLabel, DecisionsBesideNanAreOtherValues) {

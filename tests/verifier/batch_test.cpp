@@ -144,9 +144,10 @@ rule scales
   x: [n]
   source
     t = leaky_relu(x; alpha=a)
-    y = leaky_relu(t; alpha=0.5)
+    u = neg(t)
+    y = neg(u)
   target
-    y = leaky_relu(x; alpha=0.5*a)
+    y = leaky_relu(x; alpha=a)
 
 rule pools
   x: [n, c, h, w]
