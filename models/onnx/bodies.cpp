@@ -2,7 +2,9 @@
 #include "models/onnx/bodies.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -66,6 +68,10 @@ class NodeBodies {
  private:
   core::Status read_into(Body& body, const onnx::GraphProto& graph,
                          std::vector<TypedInput>& inputs) const {
+    constexpr int kFirstVersion = 4;
+    if (document_.ir_version() < kFirstVersion)
+      return core::unsupported(
+          fmt::format("in a file of IR version {} a body has no weights", document_.ir_version()));
     if (is_trivial(graph)) return core::unsupported("it has fewer than two operators");
     for (const auto& weight : graph.initializer()) {
       if (std::ranges::any_of(graph.input(),
@@ -220,6 +226,34 @@ std::map<std::string, core::NodeId> opaque_by_result(const core::Graph& graph) {
   return nodes;
 }
 
+/// Calls `visit` with each name that a node reads in the graph, or in a body in it, or that is a
+/// result of one.
+void each_read(const onnx::GraphProto& graph,
+               const std::function<void(const std::string&)>& visit) {
+  for (const auto& node : graph.node()) {
+    for (const std::string& name : node.input()) visit(name);
+    for (const auto& attribute : node.attribute())
+      if (attribute.has_g()) each_read(attribute.g(), visit);
+  }
+  for (const auto& output : graph.output()) visit(output.name());
+}
+
+/// Weights of the document that only the body has read, as it was before.
+void drop_unread_weights(const onnx::GraphProto& before, ExportedModel& document) {
+  std::unordered_set<std::string> unread;
+  for (std::string& name : captured_names(before)) unread.insert(std::move(name));
+  const onnx::GraphProto& graph = document.model.graph();
+  each_read(graph, [&](const std::string& name) { unread.erase(name); });
+  for (const auto& input : graph.input()) unread.erase(input.name());
+  for (const auto& note : graph.quantization_annotation()) {
+    unread.erase(note.tensor_name());
+    for (const auto& parameter : note.quant_parameter_tensor_names())
+      unread.erase(parameter.value());
+  }
+  std::erase_if(document.weights,
+                [&](const NamedWeight& weight) { return unread.contains(weight.name); });
+}
+
 /// A size that one model leaves open and the other does not, or empty.
 std::string fixed_size(const onnx::GraphProto& open, const onnx::GraphProto& other) {
   std::map<std::string, const onnx::ValueInfoProto*> declared;
@@ -340,6 +374,7 @@ core::Status BodyDocument::put_back(std::size_t body, const std::filesystem::pat
       ->mutable_attribute(place.attribute)
       ->mutable_g()
       ->Swap(&now);
+  drop_unread_weights(now, state_->document);
   return core::Done{};
 }
 

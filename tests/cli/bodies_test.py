@@ -394,6 +394,19 @@ class Bodies(unittest.TestCase):
         self.same(model, result, {"x": x, "b": b, "c": np.array(True)},
                   {"x": x, "b": b, "c": np.array(False)})
 
+    def test_weights_outside_that_nobody_reads_any_more_are_gone(self):
+        """Both factors belong to the outer graph; v + w is made once, in the branch."""
+        then = helper.make_graph(two_products("x", "t", "ty"), "then", [], [value("ty")])
+        other = helper.make_graph([node("MatMul", ["x", "tw"], ["ey"])], "else", [], [value("ey")])
+        model = save("outside.onnx", [node("If", ["c"], ["y"], "choose", then_branch=then,
+                                           else_branch=other)],
+                     [value("x"), value("c", B, ())], [value("y")], product_weights("t"))
+        result, report = self.optimize(model)
+        self.assertEqual(improved_by_branch(report), {"then": True, "else": False})
+        self.assertEqual([w.name for w in onnx.load(result).graph.initializer], ["tw"])
+        x = self.draw(4, 8)
+        self.same(model, result, {"x": x, "c": np.array(True)}, {"x": x, "c": np.array(False)})
+
     # --- What keeps bodies as they are --------------------------------------------------------
 
     def test_without_a_runtime_bodies_stay(self):
