@@ -12,8 +12,10 @@ core::Status compare(const jobs::CompareRequest& request, cli::Session& session)
                              jobs::compare(request, session.context()));
   SOAPSTONE_RETURN_IF_ERROR(
       session.report(cli::compare_text(request, outcome), cli::compare_json(request, outcome)));
-  if (outcome.equal()) return core::Done{};
-  return cli::not_equal(request);
+  using Verdict = jobs::CompareOutcome::Verdict;
+  if (outcome.verdict() == Verdict::kEqual) return core::Done{};
+  return outcome.verdict() == Verdict::kDifferent ? cli::not_equal(request)
+                                                  : cli::not_decided(request, outcome);
 }
 
 }  // namespace

@@ -11,5 +11,7 @@ std::string compare_text(const jobs::CompareRequest& request, const jobs::Compar
 std::string compare_json(const jobs::CompareRequest& request, const jobs::CompareOutcome& outcome);
 /// The error that the command ends with if the models differ.
 core::Error not_equal(const jobs::CompareRequest& request);
+/// And if nobody can say.
+core::Error not_decided(const jobs::CompareRequest& request, const jobs::CompareOutcome& outcome);
 
 }  // namespace soapstone::cli

@@ -172,7 +172,7 @@ core::Result<int> samples_of(const std::string& verify) {
   const auto [stop, error] = std::from_chars(verify.data(), end, samples);
   if (error != std::errc() || stop != end || samples < 1) {
     return jobs::usage_error(fmt::format("--verify {}: not a number of inputs", verify),
-                             "--verify 8, or --verify off");
+                             "--verify 12, or --verify off");
   }
   return samples;
 }

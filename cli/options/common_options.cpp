@@ -84,7 +84,7 @@ void set_examples(CommandLine& line, const std::string& examples) {
       "\n\nExit codes: 0 fine, 1 internal error, 2 wrong usage, 3 invalid input, 4 unsupported,\n"
       "5 requirement not met, 6 not equivalent, 7 memory, device, disk or cost data not "
       "available,\n"
-      "130 interrupted");
+      "8 not decided, 130 interrupted");
 }
 
 core::Result<std::pair<std::string, core::Dims>> parse_shape(const std::string& text) {

@@ -19,6 +19,7 @@ enum class ErrorCode {
   kRequirementNotMet = 5,
   kNotEquivalent = 6,
   kUnavailable = 7,
+  kNotDecided = 8,
   kInterrupted = 130,
 };
 

@@ -22,6 +22,8 @@ struct CompareRequest {
   bool fold_default_inputs = false;  ///< models::ImportOptions::fold_default_inputs
   DeviceRequest device;
   search::EquivalenceOptions equivalence;
+  /// Random inputs to try; none given: as many as are worth their time.
+  std::optional<std::int64_t> samples;
   std::vector<std::string> inputs;  ///< Archives (.npz) with inputs of the caller's own.
   std::string proof;                ///< Path of what optimize() wrote as its proof; empty: none.
   bool allow_range_changes = false;
@@ -35,7 +37,13 @@ struct CompareOutcome {
   std::optional<search::EquivalenceReport> numbers;
   search::JudgeReport judge;
 
-  bool equal() const { return !numbers || (numbers->equal && judge.equivalence.equal); }
+  enum class Verdict : std::uint8_t {
+    kEqual,
+    kDifferent,
+    /// The models hold opaque nodes that do not correspond, and no runtime ran both files.
+    kNotDecided,
+  };
+  Verdict verdict() const;
 };
 
 /// Models that differ in numbers are an outcome. Errors: kUsage if there is nothing to compare on;

@@ -27,7 +27,8 @@ namespace soapstone::jobs {
 namespace {
 
 core::Result<std::optional<search::EquivalenceOptions>>
-verify_options(const OptimizeRequest& request, const models::OnnxModel& model) {
+verify_options(const OptimizeRequest& request, const models::OnnxModel& model,
+               runtime::Backend& backend) {
   if (request.samples < 1) return std::optional<search::EquivalenceOptions>();
   search::EquivalenceOptions verify;
   verify.samples = request.samples;
@@ -35,6 +36,7 @@ verify_options(const OptimizeRequest& request, const models::OnnxModel& model) {
   verify.atol = request.atol;
   verify.seed = request.seed;
   verify.defaults = model.defaults;
+  verify.landmarks.stretches = search::stretches_of(model.graph, backend, request.seed);
   if (!request.inputs.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto inputs, read_inputs(request.inputs, model));
     verify.inputs.push_back(std::move(inputs));
@@ -372,7 +374,8 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   SOAPSTONE_RETURN_IF_ERROR(find_clock(request, job, context));
   SOAPSTONE_RETURN_IF_ERROR(add_rules(request, job, context));
   set_forms_apart(request, job, context);
-  SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(request, job.model));
+  SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify,
+                             verify_options(request, job.model, *job.backend));
   SOAPSTONE_RETURN_IF_ERROR(find_judge(request, job));
   return job;
 }

@@ -17,6 +17,7 @@
 #include "jobs/rules/rule_library.h"
 #include "search/base/objective.h"
 #include "search/base/types.h"
+#include "search/equivalence/equivalence.h"
 
 namespace soapstone::jobs {
 
@@ -70,7 +71,8 @@ struct OptimizeRequest {
   search::SearchOptions search;      ///< Its pointers are set by the job.
 
   // How the result is checked.
-  int samples = 8;     ///< Random inputs on which it must agree with the original; 0: no check.
+  /// Random inputs on which it must agree with the original; 0: no check.
+  int samples = search::kSampleKinds;
   std::string inputs;  ///< Path of an archive (.npz) with inputs of the caller's own.
   std::optional<double> rtol, atol;
   std::uint64_t seed = 0;

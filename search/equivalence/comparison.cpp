@@ -103,9 +103,9 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
 }
 
 Latitude Comparison::latitude_on(int sample) const {
-  const bool is_huge = kind_of(options_, sample) == SampleKind::kHuge;
-  return {options_.latitude.may_overflow && is_huge, options_.latitude.may_recover,
-          options_.latitude.may_lose && is_huge};
+  const bool wide = has_wide_inputs(options_, sample);
+  return {options_.latitude.may_overflow && wide, options_.latitude.may_recover,
+          options_.latitude.may_lose && wide};
 }
 
 /// The original's own error shows how it amplifies rounding by one part in 2^23, which is what
@@ -136,7 +136,7 @@ bool Comparison::add_exact(int sample, Expected& expected,
   int turn = expected.rounding.empty() ? 0 : 1;
   for (std::size_t k = 0; k < exact.size(); ++k) {
     // An output that is f64 in the graph overflows in double precision, too.
-    if (kind_of(options_, sample) == SampleKind::kHuge && floors_[k].spacing == 0x1p-52) continue;
+    if (has_wide_inputs(options_, sample) && floors_[k].spacing == 0x1p-52) continue;
     OutputError error;
     bool same = same_exactly(sample, k, expected, exact[k], actual[k], error);
     while (!same && ask(expected, turn++)) {

@@ -22,7 +22,8 @@ std::string identity(const core::Node& node) {
   return node.attributes.find("proto") != nullptr ? node.attributes.get_text("proto") : node.name;
 }
 
-/// By tensor: whether it depends on an opaque result of which the shape is not known.
+}  // namespace
+
 std::vector<bool> hang_on_unknown_shapes(const Graph& graph) {
   std::vector<bool> hang(graph.tensor_bound());
   for (const NodeId id : graph.order()) {
@@ -36,8 +37,6 @@ std::vector<bool> hang_on_unknown_shapes(const Graph& graph) {
   }
   return hang;
 }
-
-}  // namespace
 
 // Opaque nodes are the same in every graph derived from the original, so both sides get the same
 // new inputs and outputs in the same order.

@@ -2,6 +2,8 @@
 // doubles nothing is rounded between nodes either.
 #include "search/equivalence/double_precision.h"
 
+#include <algorithm>
+#include <cmath>
 #include <random>
 #include <utility>
 #include <variant>
@@ -12,11 +14,15 @@
 #include "core/base/random.h"
 #include "core/graph/float_format.h"
 #include "ops/analysis/analysis.h"
+#include "ops/analysis/arithmetic.h"
+#include "ops/analysis/choices.h"
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "runtime/execution/executor.h"
 #include "search/equivalence/comparison.h"
 #include "search/equivalence/rounding.h"
+#include "search/equivalence/sample_inputs.h"
+#include "search/equivalence/value_roles.h"
 
 namespace soapstone::search {
 namespace {
@@ -61,8 +67,10 @@ core::Attributes exact(const core::Node& node, DataType type) {
 class WideCopy {
  public:
   /// `noise`: what each factor rounds to, if there are any.
-  WideCopy(const Graph& graph, std::vector<DataType>* noise)
-      : graph_(graph), noise_(noise), builder_({}, graph.symbols()), mine_(graph.tensor_bound()) {}
+  /// `exact`: by tensor, whether rounding leaves it alone.
+  WideCopy(const Graph& graph, std::vector<DataType>* noise, std::vector<bool> exact = {})
+      : graph_(graph), noise_(noise), exact_(std::move(exact)), builder_({}, graph.symbols()),
+        mine_(graph.tensor_bound()) {}
 
   Graph run() {
     for (const TensorId id : graph_.inputs())
@@ -86,8 +94,12 @@ class WideCopy {
     const core::Attributes attributes = exact(node, graph_.tensor(node.outputs[0]).type.data_type);
     const auto made =
         builder_.add_node(*node.op, attributes, std::move(inputs), std::move(types), node.name);
-    for (std::size_t k = 0; k < made.size(); ++k)
-      mine_[node.outputs[k].index()] = off_by_chance(made[k], graph_.tensor(node.outputs[k]).type);
+    for (std::size_t k = 0; k < made.size(); ++k) {
+      const std::size_t output = node.outputs[k].index();
+      const bool is_exact = output < exact_.size() && exact_[output];
+      mine_[output] =
+          is_exact ? made[k] : off_by_chance(made[k], graph_.tensor(node.outputs[k]).type);
+    }
   }
 
   TensorId id_of(TensorId id) {
@@ -112,9 +124,53 @@ class WideCopy {
 
   const Graph& graph_;
   std::vector<DataType>* noise_;
+  std::vector<bool> exact_;
   core::GraphBuilder builder_;
   std::vector<TensorId> mine_;
 };
+
+/// Whether copies, choices, sums and products of numbers of few digits, or integers, are all that
+/// the node computes, if its operands are such.
+bool keeps_exact(const Graph& graph, core::NodeId id) {
+  const core::Node& node = graph.node(id);
+  if (ops::is_opaque(node)) return false;
+  const bool has_long_number =
+      std::ranges::any_of(node.attributes.values(), [](const auto& attribute) {
+        const auto* const number = std::get_if<double>(&attribute.second);
+        return number != nullptr && std::isfinite(*number) && !is_short(*number);
+      });
+  if (has_long_number) return false;
+  const ops::Arithmetic operation = ops::arithmetic_of(*node.op);
+  if (operation == ops::Arithmetic::kQuotient) return false;
+  return operation != ops::Arithmetic::kNone || copies_elements(node) ||
+         node.op->movement == core::Movement::kChoose ||
+         ops::choices_of(ops::semantics_of(graph, id), node.attributes).has_value();
+}
+
+/// A constant with more elements is a weight, which has digits.
+constexpr std::int64_t kMostExactNumbers = 64;
+
+/// By tensor: whether rounding leaves it alone where the inputs are numbers of few digits.
+std::vector<bool> exact_tensors(const Graph& graph) {
+  std::vector<bool> exact(graph.tensor_bound());
+  for (std::size_t k = 0; k < exact.size(); ++k) {
+    const TensorId id(k);
+    if (!graph.contains(id)) continue;
+    const core::Tensor& tensor = graph.tensor(id);
+    const bool is_number = tensor.value && core::size_bytes(tensor.value->data_type()) > 0 &&
+                           tensor.value->count() <= kMostExactNumbers;
+    exact[k] = is_number && std::ranges::all_of(tensor.value->to_doubles(), is_short);
+  }
+  for (const TensorId id : graph.inputs()) exact[id.index()] = true;
+  for (const core::NodeId id : graph.order()) {
+    const core::Node& node = graph.node(id);
+    const bool of_exact = std::ranges::all_of(
+        node.inputs, [&](TensorId input) { return !input.valid() || exact[input.index()]; });
+    if (!of_exact || !keeps_exact(graph, id)) continue;
+    for (const TensorId output : node.outputs) exact[output.index()] = true;
+  }
+  return exact;
+}
 
 Literal noise(const core::TensorType& type, DataType rounded_to, std::mt19937_64& random) {
   const core::Dims dims = core::concrete(type.shape).value();
@@ -128,9 +184,10 @@ Literal noise(const core::TensorType& type, DataType rounded_to, std::mt19937_64
 
 Graph in_double_precision(const Graph& graph) { return WideCopy(graph, nullptr).run(); }
 
-NoisyGraph with_noise(const Graph& graph) {
+NoisyGraph with_noise(const Graph& graph, bool short_inputs) {
   std::vector<DataType> types;
-  Graph noisy = WideCopy(graph, &types).run();
+  Graph noisy =
+      WideCopy(graph, &types, short_inputs ? exact_tensors(graph) : std::vector<bool>()).run();
   return {std::move(noisy), std::move(types)};
 }
 
@@ -176,9 +233,9 @@ struct DoublePrecision::State {
 DoublePrecision::DoublePrecision(const Graph& graph, double most_work, Between between) {
   if (reference_work(graph) > most_work || constant_elements(graph) > kMostConstants) return;
   auto state = std::make_unique<State>();
-  if (between == Between::kNoise) {
+  if (between != Between::kExact) {
     if (result_elements(graph) > kMostConstants) return;
-    NoisyGraph noisy = with_noise(graph);
+    NoisyGraph noisy = with_noise(graph, between == Between::kNoiseBehindShort);
     state->graph = std::move(noisy.graph);
     state->noise = std::move(noisy.types);
   } else {

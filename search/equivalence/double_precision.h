@@ -21,7 +21,9 @@ struct NoisyGraph {
   core::Graph graph;
   std::vector<core::DataType> types;  ///< By factor: what is rounded to.
 };
-NoisyGraph with_noise(const core::Graph& graph);
+/// `short_inputs`: all real inputs are numbers of few digits (is_short), so what is made of them by
+/// copies, choices, sums and products with such numbers is exact and has no factor.
+NoisyGraph with_noise(const core::Graph& graph, bool short_inputs = false);
 
 /// How long the reference kernels take for a run, in operations of their plainest kind, constant
 /// expressions included.
@@ -36,6 +38,7 @@ class DoublePrecision {
   enum class Between : std::uint8_t {
     kExact,
     kNoise,  ///< Each result is off by chance, by as much as rounding to its own type may leave.
+    kNoiseBehindShort,  ///< Likewise, for inputs of few digits: see with_noise().
   };
   DoublePrecision(const core::Graph& graph, double most_work, Between between = Between::kExact);
   ~DoublePrecision();

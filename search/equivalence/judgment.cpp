@@ -48,17 +48,35 @@ core::Result<Judgment::Results> Judgment::run_on(Judge::Model model,
   return all;
 }
 
+/// As it is written, or else with the runtime's own optimizations.
+core::Result<Judgment::Results> Judgment::run_original(const std::vector<core::Literal>& inputs) {
+  auto results = run_on(Judge::Model::kOriginal, inputs);
+  if (results) return results;
+  auto deployed = run_on(Judge::Model::kOptimizedOriginal, inputs);
+  if (!deployed) return results;
+  deployed->refused_as_written = results.error().message;
+  return deployed;
+}
+
+std::vector<core::Literal> Judgment::inputs_on(int sample) const {
+  const auto other = replaced_.find(sample);
+  return other != replaced_.end() ? other->second : inputs_of_sample(original_, options_, sample);
+}
+
+/// Inputs that it refuses may be so for their integers, as sizes and indices: it is asked again.
 const core::Result<Judgment::Results>& Judgment::original_on(int sample) {
   const auto known = results_.find(sample);
   if (known != results_.end()) return known->second;
-  const auto inputs = inputs_of_sample(original_, options_, sample);
-  auto results = run_on(Judge::Model::kOriginal, inputs);
-  if (!results) {
-    auto deployed = run_on(Judge::Model::kOptimizedOriginal, inputs);
-    if (deployed) {
-      deployed->refused_as_written = results.error().message;
-      results = std::move(deployed);
-    }
+  const auto drawn = inputs_of_sample(original_, options_, sample);
+  auto results = run_original(drawn);
+  const bool may_replace = !results && results.error().code == core::ErrorCode::kUnsupported &&
+                           kind_of(options_, sample) && has_plain_integers(original_);
+  for (int attempt = 1; may_replace && !results && attempt <= kPlainAttempts; ++attempt) {
+    auto plain = with_plain_integers(original_, drawn, attempt);
+    auto again = run_original(plain);
+    if (!again) continue;
+    results = std::move(again);
+    replaced_.emplace(sample, std::move(plain));
   }
   return results_.emplace(sample, std::move(results)).first->second;
 }
@@ -91,8 +109,7 @@ std::vector<Rounding> Judgment::rounding_to(int sample, const core::Result<Resul
 /// Once more, with other neighbors. On a model that cannot be moved the inputs are moved alone.
 void Judgment::move(int sample, Noise& noise) {
   const auto turn = static_cast<std::uint64_t>(noise.moves++);
-  const auto inputs =
-      perturbed(inputs_of_sample(original_, options_, sample), options_.seed + turn);
+  const auto inputs = moved_inputs(options_, sample, inputs_on(sample), options_.seed + turn);
   judge_.move(turn);
   auto moved = run_on(Judge::Model::kMovedOriginal, inputs);
   if (!moved) {
@@ -113,7 +130,7 @@ void Judgment::move(int sample, Noise& noise) {
 const Judgment::Noise& Judgment::noise_on(int sample, int moves) {
   Noise& noise = noise_[sample];
   if (noise.moves == 0) {
-    const auto inputs = inputs_of_sample(original_, options_, sample);
+    const auto inputs = inputs_on(sample);
     noise.optimized =
         rounding_to(sample, run_on(Judge::Model::kOptimizedOriginal, inputs), OtherRun::kMoved);
   }
@@ -186,7 +203,7 @@ void Judgment::refuse(int sample, const core::Error& error, bool as_deployed,
 /// The result as it will be deployed. The runtime's optimizations may change what is rounded and
 /// what overflows, in the original as well as here, so it may agree with either original.
 void Judgment::compare_optimized(int sample, Expected& expected, Comparison& comparison) {
-  const auto inputs = inputs_of_sample(original_, options_, sample);
+  const auto inputs = inputs_on(sample);
   const auto actual = run_on(Judge::Model::kOptimizedRewritten, inputs);
   Comparison alone = this->comparison();
   expected.rounding.clear();
@@ -210,7 +227,7 @@ void Judgment::compare_optimized(int sample, Expected& expected, Comparison& com
 /// False: it differs. Errors: kUnavailable: the judge does not work any more.
 core::Result<bool> Judgment::compare_as_written(int sample, Expected& expected,
                                                 Comparison& comparison) {
-  const auto inputs = inputs_of_sample(original_, options_, sample);
+  const auto inputs = inputs_on(sample);
   const auto actual = run_on(Judge::Model::kRewritten, inputs);
   if (actual) return compare(sample, *actual, expected, false, comparison);
   if (actual.error().code == core::ErrorCode::kUnavailable) {

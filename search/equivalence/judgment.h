@@ -67,6 +67,8 @@ class Judgment {
     int moves = 0;  ///< Runs that `moved` is the largest of.
   };
   int samples() const { return options_.samples + static_cast<int>(options_.inputs.size()); }
+  std::vector<core::Literal> inputs_on(int sample) const;
+  core::Result<Results> run_original(const std::vector<core::Literal>& inputs);
   const core::Result<Results>& original_on(int sample);
   core::Result<Results> run_on(Judge::Model model, const std::vector<core::Literal>& inputs);
   std::vector<Rounding> rounding_to(int sample, const core::Result<Results>& again, OtherRun run);
@@ -90,10 +92,11 @@ class Judgment {
   EquivalenceOptions options_;
   std::vector<Floor> floors_;
   AskOverflow ask_overflow_;
-  const core::Graph* rewritten_ = nullptr;        ///< The one that is being judged.
-  std::map<int, core::Result<Results>> results_;  ///< Results of the original, by sample.
-  std::map<int, Noise> noise_;                    ///< Likewise.
-  std::string note_;                              ///< JudgeReport::note
+  const core::Graph* rewritten_ = nullptr;              ///< The one that is being judged.
+  std::map<int, core::Result<Results>> results_;        ///< Results of the original, by sample.
+  std::map<int, std::vector<core::Literal>> replaced_;  ///< Inputs that it refuses, by others.
+  std::map<int, Noise> noise_;                          ///< By sample.
+  std::string note_;                                    ///< JudgeReport::note
 };
 
 }  // namespace soapstone::search

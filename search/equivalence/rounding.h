@@ -57,6 +57,8 @@ struct OutputError {
   double max_abs_error = 0;
   double max_rel_error = 0;  ///< |a − b| over the larger of |a| and the output's root mean square.
   bool equal = true;         ///< Within tolerance on all samples; NaN and infinity must agree.
+  bool is_operand = false;   ///< Of an opaque node.
+  bool is_behind = false;    ///< Results of opaque nodes are on the way to it.
   /// Elements that were let through because they may overflow.
   std::size_t overflowed = 0;
 };

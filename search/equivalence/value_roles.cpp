@@ -16,18 +16,6 @@ using core::Node;
 using core::NodeId;
 using core::TensorId;
 
-/// The results hold elements of the operands, and at most one number besides.
-bool copies(const Node& node) {
-  switch (node.op->movement) {
-  case core::Movement::kNone:
-  case core::Movement::kChoose:
-  case core::Movement::kOther:
-    return false;
-  default:
-    return true;
-  }
-}
-
 /// The operator normalizes its one operand: softmax and its like.
 bool is_softmax(const Node& node) {
   const ops::OpDefinition* definition = ops::definition_of(node);
@@ -124,7 +112,7 @@ class Follower {
       at.scaled = true;
     } else if (operation == ops::Arithmetic::kSum) {
       at.added = at.added || !by_constant;
-    } else if (!copies(node)) {
+    } else if (!copies_elements(node)) {
       return;
     }
     for (const TensorId output : node.outputs)
@@ -137,6 +125,17 @@ class Follower {
 };
 
 }  // namespace
+
+bool copies_elements(const Node& node) {
+  switch (node.op->movement) {
+  case core::Movement::kNone:
+  case core::Movement::kChoose:
+  case core::Movement::kOther:
+    return false;
+  default:
+    return true;
+  }
+}
 
 std::vector<ValueRole> value_roles(const Graph& graph) {
   Follower follower(graph);

@@ -19,6 +19,9 @@ struct ValueRole {
   bool is_scaled_mask = false;  ///< Likewise, but multiplied before: 0 and 1 are its values.
 };
 
+/// The node's results hold elements of its operands, and at most one number besides.
+bool copies_elements(const core::Node& node);
+
 /// By input of the graph.
 std::vector<ValueRole> value_roles(const core::Graph& graph);
 

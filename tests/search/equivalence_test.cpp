@@ -31,7 +31,7 @@ TEST(Equivalence, EqualGraphsAreEqual) {
   const auto report = check(graph_of(kSum), graph_of(kSumSwapped));
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->equal);
-  EXPECT_EQ(report->samples, 8);
+  EXPECT_EQ(report->samples, kSampleKinds);
 }
 
 TEST(Equivalence, UnequalGraphsAreNot) {
@@ -270,6 +270,28 @@ core::Graph scaled_above(const char* threshold, const char* factor) {
                   ")\n  m = less(t, x)\n  s = mul(x, f)\n  y = where(m, s, x)\n  return y\n");
 }
 
+/// Rounding does not make 3.5 of 3: what is exact is not forgiven.
+TEST(Equivalence, HalvesAreRoundedAlike) {
+  const auto rounded = [](const char* body) {
+    return graph_of(std::string("graph g\n  x: f32[64]\n  h = full(; shape=[], value=0.5)\n") +
+                    body + "  return y\n");
+  };
+  const auto to_even = rounded("  y = round(x)\n");
+  const auto up = rounded("  s = add(x, h)\n  y = floor(s)\n");
+  const auto down = rounded("  s = sub(x, h)\n  y = ceil(s)\n");
+  EXPECT_FALSE(check(to_even, up)->equal);
+  EXPECT_FALSE(check(up, to_even)->equal);
+  EXPECT_FALSE(check(up, down)->equal);
+  EXPECT_TRUE(check(up, rounded("  s = add(h, x)\n  y = floor(s)\n"))->equal);
+  // A tenth has no end in base two: there rounding decides, and both ways are right.
+  const auto scaled = [&](const char* how) {
+    return graph_of(std::string("graph g\n  x: f32[256]\n") + how + "  y = round(s)\n  return y\n");
+  };
+  EXPECT_TRUE(check(scaled("  c = full(; shape=[], value=0.1)\n  s = div(x, c)\n"),
+                    scaled("  c = full(; shape=[], value=10.0)\n  s = mul(x, c)\n"))
+                  ->equal);
+}
+
 TEST(Equivalence, WhatIsFiniteOnBothSidesIsNoOverflow) {
   const core::Graph x = scaled_above("1.0", "1.0");
   for (const char* threshold : {"1e6", "1e12", "1e18"})
@@ -402,6 +424,109 @@ TEST(SampleInputs, MasksOfAttentionAreMasks) {
   for (const double v : mask) EXPECT_TRUE(v == 0 || v <= -1e9) << v;
   EXPECT_TRUE(std::ranges::any_of(mask, [](double v) { return v == 0; }));
   EXPECT_TRUE(std::ranges::any_of(mask, [](double v) { return v < 0; }));
+}
+
+TEST(SampleInputs, HalvesAreExact) {
+  const auto graph = graph_of(R"(graph g
+  x: f32[512]
+  c = full(; shape=[], value=0.3)
+  d = full(; shape=[], value=96.0)
+  s = add(x, c)
+  m = less(s, d)
+  return m
+)");
+  const auto values = sample_inputs(graph, SampleKind::kHalves, 1)[0].to_doubles();
+  const std::set<double> drawn(values.begin(), values.end());
+  for (const double value : {-1.0, 0.5, 2.5, -3.5, 0.0, 96.0})
+    EXPECT_TRUE(drawn.contains(value)) << value;
+  EXPECT_TRUE(std::ranges::all_of(values, is_short));
+}
+
+TEST(SampleInputs, PointsMeetTheNumbersOfTheModel) {
+  const auto graph = graph_of(R"(graph g
+  x: f32[256]
+  a = full(; shape=[], value=4.0)
+  b = full(; shape=[], value=-2.0)
+  c = full(; shape=[], value=28.0)
+  s = mul(x, a)
+  t = add(s, b)
+  m = less(t, c)
+  return m
+)");
+  const auto values = sample_inputs(graph, SampleKind::kPoints, 1)[0].to_doubles();
+  EXPECT_TRUE(std::ranges::find(values, 7.5) != values.end()) << "4 * 7.5 - 2 = 28";
+  const auto between = [&](double low, double high) {
+    return std::ranges::any_of(values, [&](double v) { return low < v && v < high; });
+  };
+  EXPECT_TRUE(between(7.5, 7.6));
+  EXPECT_TRUE(between(7.4, 7.5));
+  const auto other = sample_inputs(graph, SampleKind::kPoints, 1, {{1234}, {}})[0].to_doubles();
+  EXPECT_TRUE(std::ranges::find(other, 1234) != other.end());
+}
+
+TEST(SampleInputs, SpreadOnesHaveEveryMagnitude) {
+  const auto graph = graph_of("graph g\n  x: f32[512]\n  y = relu(x)\n  return y\n");
+  double most = 0;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    std::set<int> magnitudes;
+    for (const double value : sample_inputs(graph, SampleKind::kSpread, seed)[0].to_doubles()) {
+      magnitudes.insert(std::ilogb(value));
+      most = std::max(most, std::abs(value));
+    }
+    for (int magnitude = 1; magnitude < 12; ++magnitude)
+      EXPECT_TRUE(magnitudes.contains(magnitude)) << magnitude;
+  }
+  EXPECT_GT(most, 1e17);
+  EXPECT_LE(most, 2e19);
+}
+
+TEST(SampleInputs, EveryRowOfATableIsReadInTurn) {
+  const auto graph =
+      graph_of("graph g\n  data: f32[40, 2]\n  ids: i64[16]\n  y = gather(data, ids; axis=0)\n"
+               "  return y\n");
+  std::set<std::int64_t> read;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const auto ids = *sample_inputs(graph, SampleKind::kPoints, seed)[1].to_ints();
+    read.insert(ids.begin(), ids.end());
+  }
+  EXPECT_TRUE(read.contains(0));
+  EXPECT_TRUE(read.contains(39));
+  EXPECT_TRUE(read.contains(-40));
+  EXPECT_GE(read.size(), 38U);
+  EXPECT_GE(*read.begin(), -40);
+  EXPECT_LE(*read.rbegin(), 39);
+}
+
+TEST(Landmarks, AStretchCrossesANumberInside) {
+  const auto graph = graph_of(R"(graph g
+  x: f32[4, 8]
+  w: f32[8, 4]
+  c = full(; shape=[], value=250.0)
+  t = matmul(x, w)
+  m = less(t, c)
+  return m
+)");
+  const auto backend = runtime::make_reference_backend();
+  const auto stretches = stretches_of(graph, *backend, 0);
+  ASSERT_EQ(stretches.size(), 2U);
+  // The product of two stretched inputs grows like the square.
+  const auto inputs = sample_inputs(graph, SampleKind::kNormal, 0);
+  std::vector<bool> crossed;
+  for (const double stretch : stretches) {
+    const auto all = stretched(inputs, stretch);
+    const auto x = all[0].to_doubles(), w = all[1].to_doubles();
+    double most = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      for (std::size_t j = 0; j < 4; ++j) {
+        double sum = 0;
+        for (std::size_t k = 0; k < 8; ++k) sum += x[8 * i + k] * w[4 * k + j];
+        most = std::max(most, sum);
+      }
+    }
+    EXPECT_NEAR(most, 250, 2);
+    crossed.push_back(most > 250);
+  }
+  EXPECT_NE(crossed[0], crossed[1]);
 }
 
 TEST(SampleInputs, PerturbationIsOneStep) {

@@ -32,7 +32,7 @@ TEST(Judgment, EqualFilesAreEqual) {
   const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSwapped));
   EXPECT_TRUE(report.looked);
   EXPECT_TRUE(report.equivalence.equal);
-  EXPECT_EQ(report.equivalence.samples, 8);
+  EXPECT_EQ(report.equivalence.samples, kSampleKinds);
   EXPECT_EQ(report.runtime, "Fake 1.0");
 }
 
