@@ -37,6 +37,8 @@ core::Result<Measurement> time_best_kernel(runtime::Backend& backend, const core
       return core::unavailable("interrupted before all ways to run it were timed");
     backend.choose(signature, name);
     const auto measured = time_launch(backend, graph, launch, layouts, options);
+    if (!measured && measured.error().code == core::ErrorCode::kInterrupted)
+      return measured.error();
     // A candidate that cannot be made after all is replaced by another kernel.
     if (!measured || measured->implementation != name) continue;
     if (!best || measured->cost_us < best->cost_us) best = *measured;

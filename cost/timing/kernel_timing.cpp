@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/stop_scope.h"
 #include "cost/timing/kernel_run.h"
 #include "cost/timing/random_data.h"
 #include "runtime/launches/layout.h"
@@ -100,6 +101,7 @@ compile(runtime::Backend& backend, const Graph& graph, const Launch& launch,
 }
 
 core::Result<Measurement> time(KernelRun& run, const TimingOptions& options) {
+  const core::StopScope scope(options.stop);
   Measurement measured =
       measure([&run](std::int64_t repetitions) { return run.run(repetitions); }, options);
   SOAPSTONE_RETURN_IF_ERROR(run.status());

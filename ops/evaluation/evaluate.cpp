@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
+#include "core/base/stop_scope.h"
 #include "ops/evaluation/evaluate_lanes.h"
 #include "ops/evaluation/evaluate_program.h"
 #include "ops/evaluation/evaluate_ranks.h"
@@ -192,7 +193,9 @@ core::Status CompiledSemantics<T>::execute(std::span<const std::span<const T>> i
                                                  targets.data()[s],
                                                  slots.data(),
                                                  memory.data(),
-                                                 p.function_key});
+                                                 p.function_key,
+                                                 is_checked});
+    if (is_checked && core::StopScope::stopped()) return core::StopScope::interrupted();
     tensors.data()[inputs.size() + s] = targets.data()[s];
   }
   for (std::size_t k = 0; k < outputs.size(); ++k) {  // the same tensor may be an output twice

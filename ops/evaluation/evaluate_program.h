@@ -105,6 +105,9 @@ struct Frame {
   std::int64_t* slots;  ///< The program's slots; run_stage fills them.
   T* scratch;           ///< scratch_buffers · block() elements.
   std::uint64_t function_key;
+  /// The caller looks at core::StopScope afterward: if it asks to stop, `out` may hold nothing of
+  /// use.
+  bool may_stop = false;
 };
 template <class T>
 void run_stage(const Frame<T>& frame);

@@ -1,9 +1,11 @@
 // Interprets a stage program. Each node is evaluated for lanes low ≤ l < high of the current block;
 // its value is either a view of data that is there already or is written to the buffer it is given.
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 #include "core/base/check.h"
+#include "core/base/stop_scope.h"
 #include "ops/evaluation/evaluate_lanes.h"
 #include "ops/evaluation/evaluate_products.h"
 #include "ops/evaluation/evaluate_program.h"
@@ -16,13 +18,14 @@ class Runner {
  public:
   explicit Runner(const Frame<T>& frame)
       : frame_(frame), nodes_(frame.program.nodes.data()), slots_(frame.slots),
-        block_(frame.program.block()) {}
+        block_(frame.program.block()),
+        elements_to_look_(frame.may_stop ? kElementsPerLook : kNeverLook) {}
 
   void run() {
     const StageProgram<T>& p = frame_.program;
     if (p.is_empty) return;
     std::copy(p.slots.begin(), p.slots.end(), slots_);
-    for (std::int64_t base = 0; base < p.lanes; base += block_) {
+    for (std::int64_t base = 0; base < p.lanes && !is_stopped_; base += block_) {
       dimensions(0, std::min(block_, p.lanes - base));
       advance(p.lane_updates, block_);
     }
@@ -41,6 +44,7 @@ class Runner {
     if (level == p.dimensions.size()) return element_run(lanes);
     const Dimension& d = p.dimensions[level];
     for (std::int64_t i = 0; i < d.extent; ++i) {
+      if (is_stopped_) return;
       dimensions(level + 1, lanes);
       advance(d.updates, 1);
     }
@@ -49,6 +53,8 @@ class Runner {
 
   void element_run(std::int64_t lanes) {
     const StageProgram<T>& p = frame_.program;
+    elements_to_look_ -= lanes;
+    if (elements_to_look_ < 0 && look_at_stop()) return;
     T* const out = frame_.out + slots_[p.out.slot];
     const Node<T>& root = nodes_[p.root];
     const bool in_place = p.out.lane == 1 && !root.uniform;
@@ -56,6 +62,13 @@ class Runner {
     const View value = eval(root, 0, lanes, buffer, frame_.scratch + block_);
     if (in_place && !is_leaf(root) && value.data == out) return;
     for (std::int64_t l = 0; l < lanes; ++l) out[l * p.out.lane] = value[l];
+  }
+
+  /// Looked at seldom: most runs are short.
+  bool look_at_stop() {
+    elements_to_look_ = frame_.may_stop ? kElementsPerLook : kNeverLook;
+    is_stopped_ = frame_.may_stop && core::StopScope::stopped();
+    return is_stopped_;
   }
 
   /// Whether the value is there already.
@@ -306,10 +319,15 @@ class Runner {
   }
 
   static constexpr T kZero{};
+  /// Of results: sums over many values take a fraction of a second for so many.
+  static constexpr std::int64_t kElementsPerLook = 1024;
+  static constexpr std::int64_t kNeverLook = std::numeric_limits<std::int64_t>::max();
   const Frame<T>& frame_;
   const Node<T>* const nodes_;
   std::int64_t* const slots_;
   const std::int64_t block_;
+  std::int64_t elements_to_look_;
+  bool is_stopped_ = false;
 };
 
 }  // namespace

@@ -32,6 +32,15 @@ std::string error_text(const OutputError& error) {
 
 }  // namespace
 
+const std::vector<core::Literal>& LastInputs::of(const core::Graph& graph,
+                                                 const EquivalenceOptions& options, int sample) {
+  if (sample_ == sample) return inputs_;
+  inputs_.clear();  // before the others are drawn: both take memory
+  inputs_ = inputs_of_sample(graph, options, sample);
+  sample_ = sample;
+  return inputs_;
+}
+
 std::vector<double> values_of(const core::Literal& literal) {
   const bool numeric = core::size_bytes(literal.data_type()) > 0;
   return numeric ? literal.to_doubles() : std::vector<double>();

@@ -17,6 +17,18 @@ struct Expected {
   std::vector<Rounding> rounding;           ///< Likewise; empty: not asked for yet, or unknown.
 };
 
+/// The inputs of the sample that was asked for last: those of a large batch take seconds to draw.
+class LastInputs {
+ public:
+  /// Valid until the next call.
+  const std::vector<core::Literal>& of(const core::Graph& graph, const EquivalenceOptions& options,
+                                       int sample);
+
+ private:
+  int sample_ = -1;
+  std::vector<core::Literal> inputs_;
+};
+
 /// Finds out Expected::rounding, or more of it if it was asked `turn` times before; may leave it
 /// empty. False: nothing more is to be learned.
 using AskRounding = std::function<bool(Expected&, int turn)>;

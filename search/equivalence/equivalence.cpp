@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/stop_scope.h"
 #include "runtime/execution/executor.h"
 #include "search/equivalence/comparison.h"
 #include "search/equivalence/cut.h"
@@ -231,11 +232,12 @@ struct EquivalenceCheck::State {
   std::map<int, std::optional<std::vector<bool>>> leaving;  ///< leaves_range(), by sample.
   std::map<int, std::vector<Literal>> replaced;  ///< Inputs that the original rejects, by others.
   std::set<int> skipped;                         ///< Samples of which it rejects all.
+  LastInputs drawn;
 
   int samples() const { return options.samples + static_cast<int>(options.inputs.size()); }
-  std::vector<Literal> inputs(int sample) const {
+  std::vector<Literal> inputs(int sample) {
     const auto other = replaced.find(sample);
-    return other != replaced.end() ? other->second : inputs_of_sample(cut.graph, options, sample);
+    return other != replaced.end() ? other->second : drawn.of(cut.graph, options, sample);
   }
   bool is_rejected(int sample);
   core::Result<Expected> expected(int sample);
@@ -260,12 +262,12 @@ bool EquivalenceCheck::State::is_rejected(int sample) {
   if (skipped.contains(sample)) return true;
   if (sample < static_cast<int>(options.inputs.size())) return false;  // the user's: an error
   for (int attempt = 0; attempt <= kPlainAttempts; ++attempt) {
-    auto drawn = inputs_of_sample(cut.graph, options, sample);
-    if (attempt > 0) drawn = with_plain_integers(cut.graph, std::move(drawn), attempt);
-    auto literals = executable->run(drawn);
+    auto tried = drawn.of(cut.graph, options, sample);
+    if (attempt > 0) tried = with_plain_integers(cut.graph, std::move(tried), attempt);
+    auto literals = executable->run(tried);
     if (literals) {
       results.emplace(sample, *std::move(literals));
-      if (attempt > 0) replaced.emplace(sample, std::move(drawn));
+      if (attempt > 0) replaced.emplace(sample, std::move(tried));
       return false;
     }
     if (literals.error().code != core::ErrorCode::kInvalidInput) return false;
@@ -380,10 +382,10 @@ core::Result<ComparedGraph> EquivalenceCheck::State::make_other(const Graph& oth
 
 /// What lies before a cut is on the way to each result behind it, so all count there.
 std::vector<bool> EquivalenceCheck::State::leaves_range_on(int sample, const ComparedGraph& other) {
-  const auto drawn = inputs(sample);
-  if (!leaving.contains(sample)) leaving[sample] = search::leaves_range(cut.graph, backend, drawn);
+  const auto values = inputs(sample);
+  if (!leaving.contains(sample)) leaving[sample] = search::leaves_range(cut.graph, backend, values);
   const auto& ours = leaving[sample];
-  const auto theirs = search::leaves_range(other.cut.graph, backend, drawn);
+  const auto theirs = search::leaves_range(other.cut.graph, backend, values);
   std::vector<bool> either(floors.size(), true);
   if (!ours || !theirs) return either;
   for (std::size_t k = 0; k < either.size(); ++k) either[k] = (*ours)[k] || (*theirs)[k];
@@ -477,16 +479,24 @@ core::Result<EquivalenceReport> EquivalenceCheck::run(const Graph& other,
                                                       const core::StopToken& stop) {
   State& state = *state_;
   SOAPSTONE_ASSIGN_OR_RETURN(ComparedGraph side, state.make_other(other, state.samples()));
-  Comparison comparison(state.options, state.floors, state.cut.output_names);
-  state.compare_texts(side.cut.graph, comparison);
+  std::optional<Comparison> comparison;
+  comparison.emplace(state.options, state.floors, state.cut.output_names);
+  state.compare_texts(side.cut.graph, *comparison);
   const int total = state.samples();
   int done = 0;
   for (; done < total && (done == 0 || !stop.stop_requested()); ++done) {
-    SOAPSTONE_ASSIGN_OR_RETURN([[maybe_unused]] const bool equal,
-                               state.compare_on(done, side, comparison));
+    // On one sample at least the result must be checked, however long that takes.
+    const core::StopScope scope(done == 0 ? nullptr : &stop);
+    const Comparison before = *comparison;
+    const auto equal = state.compare_on(done, side, *comparison);
+    if (scope.has_interrupted()) {
+      comparison.emplace(before);
+      break;
+    }
+    if (!equal) return equal.error();
     progress.update(static_cast<std::uint64_t>(done) + 1, static_cast<std::uint64_t>(total), "");
   }
-  EquivalenceReport report = comparison.take(done - static_cast<int>(state.skipped.size()));
+  EquivalenceReport report = comparison->take(done - static_cast<int>(state.skipped.size()));
   report.cut_outputs = state.cut.left_out;
   report.cut_nodes = state.cut.cut_nodes;
   if (!state.pair) return report;

@@ -58,16 +58,17 @@ core::Result<Judgment::Results> Judgment::run_original(const std::vector<core::L
   return deployed;
 }
 
-std::vector<core::Literal> Judgment::inputs_on(int sample) const {
+/// Valid until it is asked for another sample.
+const std::vector<core::Literal>& Judgment::inputs_on(int sample) {
   const auto other = replaced_.find(sample);
-  return other != replaced_.end() ? other->second : inputs_of_sample(original_, options_, sample);
+  return other != replaced_.end() ? other->second : drawn_.of(original_, options_, sample);
 }
 
 /// Inputs that it refuses may be so for their integers, as sizes and indices: it is asked again.
 const core::Result<Judgment::Results>& Judgment::original_on(int sample) {
   const auto known = results_.find(sample);
   if (known != results_.end()) return known->second;
-  const auto drawn = inputs_of_sample(original_, options_, sample);
+  const auto drawn = drawn_.of(original_, options_, sample);
   auto results = run_original(drawn);
   const bool may_replace = !results && results.error().code == core::ErrorCode::kUnsupported &&
                            kind_of(options_, sample) && has_plain_integers(original_);
@@ -81,16 +82,18 @@ const core::Result<Judgment::Results>& Judgment::original_on(int sample) {
   return results_.emplace(sample, std::move(results)).first->second;
 }
 
-std::string Judgment::refusal() {
+std::string Judgment::refusal(const core::StopToken& stop) {
   if (samples() == 0) return "no inputs were asked for";
-  for (int sample = 0; sample < samples(); ++sample)
+  for (int sample = 0; sample < samples(); ++sample) {
     if (original_on(sample)) return {};
+    if (stop.stop_requested()) break;
+  }
   return fmt::format("{} does not run the original: {}", judge_.runtime(),
                      results_.at(0).error().message);
 }
 
-bool Judgment::refuses_for_good() {
-  if (refusal().empty()) return false;
+bool Judgment::refuses_for_good(const core::StopToken& stop) {
+  if (refusal(stop).empty()) return false;
   if (results_.at(0).error().code != core::ErrorCode::kUnsupported) return false;
   return can_sample(original_) ||
          !(judge_.load(Judge::Model::kOriginal) || judge_.load(Judge::Model::kOptimizedOriginal));
@@ -130,7 +133,7 @@ void Judgment::move(int sample, Noise& noise) {
 const Judgment::Noise& Judgment::noise_on(int sample, int moves) {
   Noise& noise = noise_[sample];
   if (noise.moves == 0) {
-    const auto inputs = inputs_on(sample);
+    const auto& inputs = inputs_on(sample);
     noise.optimized =
         rounding_to(sample, run_on(Judge::Model::kOptimizedOriginal, inputs), OtherRun::kMoved);
   }
@@ -203,7 +206,7 @@ void Judgment::refuse(int sample, const core::Error& error, bool as_deployed,
 /// The result as it will be deployed. The runtime's optimizations may change what is rounded and
 /// what overflows, in the original as well as here, so it may agree with either original.
 void Judgment::compare_optimized(int sample, Expected& expected, Comparison& comparison) {
-  const auto inputs = inputs_on(sample);
+  const auto& inputs = inputs_on(sample);
   const auto actual = run_on(Judge::Model::kOptimizedRewritten, inputs);
   Comparison alone = this->comparison();
   expected.rounding.clear();
@@ -227,7 +230,7 @@ void Judgment::compare_optimized(int sample, Expected& expected, Comparison& com
 /// False: it differs. Errors: kUnavailable: the judge does not work any more.
 core::Result<bool> Judgment::compare_as_written(int sample, Expected& expected,
                                                 Comparison& comparison) {
-  const auto inputs = inputs_on(sample);
+  const auto& inputs = inputs_on(sample);
   const auto actual = run_on(Judge::Model::kRewritten, inputs);
   if (actual) return compare(sample, *actual, expected, false, comparison);
   if (actual.error().code == core::ErrorCode::kUnavailable) {

@@ -32,11 +32,11 @@ class Judgment {
 
   const Judge& judge() const { return judge_; }
   /// Empty if the runtime can run the original, on some sample at least, as it is written or with
-  /// its own optimizations; else why not.
-  std::string refusal();
+  /// its own optimizations; else why not. Once told to stop it tries no more than one sample.
+  std::string refusal(const core::StopToken& stop = {});
   /// Whether that refusal is no fault of the inputs: it cannot load the original, or refuses it on
   /// inputs of types that samples are drawn of.
-  bool refuses_for_good();
+  bool refuses_for_good(const core::StopToken& stop = {});
   /// Whether the runtime finds the graph, written as a file, equal to the original file: without
   /// its own optimizations, so that it runs what is written, and with them, as it will be deployed.
   /// A runtime that runs the original and not the result has found a difference, and so has one
@@ -67,7 +67,7 @@ class Judgment {
     int moves = 0;  ///< Runs that `moved` is the largest of.
   };
   int samples() const { return options_.samples + static_cast<int>(options_.inputs.size()); }
-  std::vector<core::Literal> inputs_on(int sample) const;
+  const std::vector<core::Literal>& inputs_on(int sample);
   core::Result<Results> run_original(const std::vector<core::Literal>& inputs);
   const core::Result<Results>& original_on(int sample);
   core::Result<Results> run_on(Judge::Model model, const std::vector<core::Literal>& inputs);
@@ -97,6 +97,7 @@ class Judgment {
   std::map<int, std::vector<core::Literal>> replaced_;  ///< Inputs that it refuses, by others.
   std::map<int, Noise> noise_;                          ///< By sample.
   std::string note_;                                    ///< JudgeReport::note
+  LastInputs drawn_;
 };
 
 }  // namespace soapstone::search

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/stop_scope.h"
 #include "ops/onnx/onnx_reading.h"
 #include "runtime/execution/executor.h"
 #include "search/equivalence/comparison.h"
@@ -143,8 +144,10 @@ Result<std::optional<Difference>> SpreadCheck::run(const Graph& other,
   SOAPSTONE_ASSIGN_OR_RETURN(auto executable, spread_executable(cut.graph, state_->backend));
   for (int trial = 0; trial < static_cast<int>(state_->trials.size()); ++trial) {
     if (stop.stop_requested()) break;
-    SOAPSTONE_ASSIGN_OR_RETURN(auto difference, state_->compare(executable, trial));
-    if (difference) return difference;
+    const core::StopScope scope(&stop);
+    auto difference = state_->compare(executable, trial);
+    if (scope.has_interrupted()) break;
+    if (!difference || *difference) return difference;
   }
   return std::optional<Difference>();
 }

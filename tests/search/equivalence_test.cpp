@@ -82,6 +82,78 @@ TEST(Equivalence, OwnInputsMustFit) {
   EXPECT_EQ(report.error().code, core::ErrorCode::kInvalidInput);
 }
 
+/// The reference backend, which asks to stop when its kernels have been called so many times.
+class StoppingBackend final : public runtime::HostBackend {
+ public:
+  StoppingBackend(int calls, core::StopToken& stop) : left_(calls), stop_(stop) {}
+  const runtime::DeviceInfo& device() const override { return device_; }
+  const runtime::FusionRules& fusion(runtime::Fusion) const override {
+    return runtime::generic_fusion(runtime::Fusion::kNone);
+  }
+
+ private:
+  class Kernel final : public runtime::HostKernel {
+   public:
+    Kernel(StoppingBackend& backend, std::unique_ptr<runtime::HostKernel> inner)
+        : backend_(backend), inner_(std::move(inner)) {}
+    core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
+                     std::byte* scratch) override {
+      if (--backend_.left_ == 0) backend_.stop_.request_stop();
+      return inner_->run(inputs, outputs, scratch);
+    }
+    std::string implementation() const override { return inner_->implementation(); }
+
+   private:
+    StoppingBackend& backend_;
+    std::unique_ptr<runtime::HostKernel> inner_;
+  };
+
+  core::Result<std::unique_ptr<runtime::HostKernel>>
+  make_kernel(const core::Graph& graph, const runtime::Launch& launch,
+              const runtime::LaunchLayouts& layouts, const runtime::ConstantValue& constants,
+              std::vector<std::string>*) override {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto inner,
+                               runtime::compile_reference(graph, launch, layouts, constants));
+    return std::unique_ptr<runtime::HostKernel>(std::make_unique<Kernel>(*this, std::move(inner)));
+  }
+  core::Result<std::unique_ptr<runtime::HostKernel>>
+  make_conversion(const core::TensorType& type, runtime::Layout from, runtime::Layout to) override {
+    return runtime::compile_reference_conversion(type, from, to);
+  }
+
+  int left_;
+  core::StopToken& stop_;
+  runtime::DeviceInfo device_{"stopping", "none", 1};
+};
+
+/// Each run calls a kernel for each of the graph's three nodes: a stop amid the first sample ends
+/// behind it, and one amid a later sample at once, without a word about that sample.
+TEST(Equivalence, AStopEndsWithinASampleButTheFirst) {
+  const auto graph =
+      graph_of("graph g\n  x: f32[8]\n  a = relu(x)\n  b = neg(a)\n  y = exp(b)\n  return y\n");
+  for (int calls = 1; calls <= 24; ++calls) {
+    core::StopToken stop;
+    StoppingBackend backend(calls, stop);
+    const auto report =
+        check_equivalence(graph, graph, backend, EquivalenceOptions{}, core::silent(), stop);
+    ASSERT_TRUE(report.ok()) << calls << ": " << report.error().to_string();
+    EXPECT_TRUE(report->equal) << calls;
+    EXPECT_EQ(report->samples, std::max(1, (calls - 1) / 6)) << calls;
+  }
+}
+
+/// A stop is no excuse for what differs.
+TEST(Equivalence, AStopKeepsADifferenceOfTheFirstSample) {
+  for (int calls = 1; calls <= 4; ++calls) {
+    core::StopToken stop;
+    StoppingBackend backend(calls, stop);
+    const auto report = check_equivalence(graph_of(kSum), graph_of(kDifference), backend,
+                                          EquivalenceOptions{}, core::silent(), stop);
+    ASSERT_TRUE(report.ok());
+    EXPECT_FALSE(report->equal) << calls;
+  }
+}
+
 /// `text` with T for the type of its tensors.
 core::Graph typed(std::string text, const std::string& type) {
   for (std::size_t at; (at = text.find('T')) != std::string::npos;) text.replace(at, 1, type);

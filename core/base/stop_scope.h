@@ -1,0 +1,39 @@
+// The stop token that loops of this thread look at which are too far below the function that was
+// given it: a kernel that computes 10^8 elements has no other way to hear of it. Outside of a scope
+// nothing is cut short.
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+
+namespace soapstone::core {
+
+class StopScope {
+ public:
+  /// Until it is destroyed, loops of this thread end when `stop` (null: never) asks for it, and
+  /// answer kInterrupted. Scopes nest; the innermost one counts.
+  explicit StopScope(const StopToken* stop) : stop_(stop), outer_(current_) { current_ = this; }
+  ~StopScope() { current_ = outer_; }
+  StopScope(const StopScope&) = delete;
+  StopScope& operator=(const StopScope&) = delete;
+
+  /// Whether something within was cut short, so that its result says nothing.
+  bool has_interrupted() const { return has_interrupted_; }
+
+  static bool stopped() {
+    return current_ != nullptr && current_->stop_ != nullptr && current_->stop_->stop_requested();
+  }
+  /// What a loop answers that was cut short. Precondition: stopped().
+  static Error interrupted() {
+    current_->has_interrupted_ = true;
+    return {ErrorCode::kInterrupted, "interrupted", {}, {}};
+  }
+
+ private:
+  static inline thread_local StopScope* current_ = nullptr;
+  const StopToken* stop_;
+  StopScope* outer_;
+  bool has_interrupted_ = false;
+};
+
+}  // namespace soapstone::core
