@@ -134,11 +134,11 @@ core::Status Optimizer::look_at_opaque() {
   if (opaque == 0 || options_.allow_unchecked) return core::Done{};
   if (judgment_) {
     progress_.stage(fmt::format("asking {}", judgment_->judge().runtime()));
-    why_frozen_ = judgment_->refusal();
+    why_frozen_ = judgment_->refusal(stop_);
   } else {
     why_frozen_ = "no independent runtime is there";
   }
-  const bool is_refused = judgment_ ? judgment_->refuses_for_good()
+  const bool is_refused = judgment_ ? judgment_->refuses_for_good(stop_)
                                     : !options_.runtime_refusal.empty() && can_sample(original_);
   if (!clock_ && is_refused)
     return runs_nowhere(judgment_ ? why_frozen_ : options_.runtime_refusal);

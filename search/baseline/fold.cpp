@@ -1,13 +1,16 @@
-// Constant folding: the constant part of a graph is a graph of its own, without inputs, and the
-// backend runs it once.
+// Constant folding: the constant part of a graph is a graph of its own, which the backend runs
+// once.
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "runtime/execution/executor.h"
+#include "ops/composites/composite.h"
+#include "ops/definition/registry.h"
+#include "runtime/execution/fold.h"
 #include "runtime/launches/layout.h"
+#include "runtime/memory/memory_check.h"
 #include "search/baseline/simplify.h"
 
 namespace soapstone::search {
@@ -97,20 +100,34 @@ core::Result<Graph> only(const Graph& graph, const std::vector<TensorId>& output
   return std::move(builder).finish();
 }
 
+core::Status check_sizes(const Graph& graph) {
+  for (const NodeId id : graph.order()) {
+    for (const TensorId output : graph.node(id).outputs) {
+      const core::Tensor& tensor = graph.tensor(output);
+      if (tensor.type.shape_known && core::concrete(tensor.type.shape)) continue;
+      return core::unsupported("the shape of tensor `" + tensor.name + "` is not known",
+                               "give all input sizes as numbers");
+    }
+  }
+  return core::Done{};
+}
+
 }  // namespace
 
 core::Result<Graph> fold_constants(const Graph& graph, runtime::Backend& backend,
                                    std::span<const NodeId> kept) {
   const std::vector<TensorId> outputs = Folding(graph, kept).frontier();
   if (outputs.empty()) return graph;
-  SOAPSTONE_ASSIGN_OR_RETURN(const Graph constants, only(graph, outputs));
-  SOAPSTONE_ASSIGN_OR_RETURN(auto executable, runtime::Executable::make(constants, backend));
-  SOAPSTONE_ASSIGN_OR_RETURN(auto values,
-                             executable.run(runtime::random_inputs(constants, /*seed=*/0)));
+  SOAPSTONE_ASSIGN_OR_RETURN(const Graph part, only(graph, outputs));
+  const Graph constants = ops::expanded(part);
+  SOAPSTONE_RETURN_IF_ERROR(check_sizes(constants));
+  SOAPSTONE_RETURN_IF_ERROR(runtime::check_memory(constants));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto values, runtime::fold_constants(constants, backend));
+  const runtime::ConstantValue value_of = runtime::constant_value(constants, values);
   GraphBuilder builder(graph);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
-    const TensorId folded = builder.add_constant(
-        std::make_shared<const core::Literal>(std::move(values[k])), graph.tensor(outputs[k]).name);
+    const TensorId folded =
+        builder.add_constant(value_of(constants.outputs()[k]), graph.tensor(outputs[k]).name);
     builder.replace_uses(outputs[k], folded);
   }
   return std::move(builder).finish();
