@@ -84,12 +84,12 @@ std::string Optimizer::finder() const {
 }
 
 /// The first waypoint of a pair of neighbors of which the earlier one does not differ. 0: nothing
-/// explains it. Complexity: logarithmic.
+/// explains it. Behind an interrupt it may be any. Complexity: logarithmic.
 Result<std::size_t> Optimizer::first_difference(const std::vector<Waypoint>& way) {
   SOAPSTONE_ASSIGN_OR_RETURN(const bool at_once, differs(way.front().graph));
   if (at_once) return std::size_t{0};
   std::size_t equal = 0, different = way.size() - 1;
-  while (different - equal > 1) {
+  while (different - equal > 1 && !interrupted()) {
     const std::size_t middle = equal + (different - equal) / 2;
     SOAPSTONE_ASSIGN_OR_RETURN(const bool there, differs(way[middle].graph));
     (there ? different : equal) = middle;
@@ -130,6 +130,12 @@ Result<bool> Optimizer::take_out_offender(int round) {
   progress_.stage("looking for the rule that makes the difference");
   const std::vector<Waypoint> way = waypoints();
   SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t at, first_difference(way));
+  if (interrupted()) {
+    report_.outcome = outcome;
+    report_.offending_rule.clear();
+    while (difference_) SOAPSTONE_RETURN_IF_ERROR(leave_out_result());
+    return false;
+  }
   const Waypoint& culprit = way[at];
   report_.offending_rule = culprit.what;
   if (is_spread && culprit.rules.empty()) {  // The numbers are the same: no reason to give up.

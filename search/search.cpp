@@ -17,6 +17,10 @@ using core::Graph;
 /// Among the best, the best first, each graph once, if it is no worse than the original.
 void Searcher::remember(const Candidate& candidate) {
   if (objective_.is_better(score_before_, candidate.score)) return;
+  if (!has_told_ && options_.found_gain && objective_.is_better(candidate.score, score_before_)) {
+    has_told_ = true;
+    options_.found_gain();
+  }
   auto& best = result_.best;
   const bool is_planned = std::ranges::any_of(
       candidate.steps, [&](const Step& step) { return step.rewriting(rules_).is_placed; });

@@ -129,6 +129,7 @@ class Searcher {
   bool is_cut_short_ = false;  ///< The last rung ended at its limit of work.
   Candidate now_;              ///< The best graph, from which the search goes on.
   double best_traced_us_ = 0;
+  bool has_told_ = false;  ///< SearchOptions::found_gain was called.
   double started_ = 0;
   core::Crew crew_;  ///< Last, as its threads use the rest.
 };

@@ -120,7 +120,8 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   verifier::Admission rules(search_rules, admission);
   core::give_back_freed_memory();  // reading thousands of rules leaves much
   if (job.trace) job.trace->run_begins(request, job);
-  context.announce_results();
+  // Before the first gain there is nothing that an interrupt could lose.
+  job.optimize.search.found_gain = [&context] { context.announce_results(); };
   OptimizeOutcome outcome;
   auto report = search::optimize(job.model.graph, baseline, rules, *job.cost, *job.backend,
                                  job.optimize, context.progress, context.stop);

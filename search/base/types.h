@@ -64,6 +64,8 @@ struct SearchOptions {
   ops::Surroundings surroundings;  ///< Of the graph, if it stands inside another one.
   /// Whether a rule that is made for the graph may be used. None: no rules are made.
   std::function<bool(const rules::Rule&)> admits_made = nullptr;
+  /// Called once a graph is known that is better than the original. May be empty.
+  std::function<void()> found_gain = nullptr;
 };
 
 /// One rewrite on the way from the original to a result.

@@ -341,6 +341,16 @@ TEST_F(Optimize, TellsOfStagesAndResults) {
   EXPECT_EQ(announced, 1);
 }
 
+/// Whoever interrupts before the first gain waits for nothing.
+TEST_F(Optimize, WithoutAGainTellsOfNoResults) {
+  int announced = 0;
+  OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
+  request.graph_cost = [](const core::Graph&) { return 1.0; };
+  const auto outcome = optimize(request, {.keep_results = [&] { ++announced; }});
+  ASSERT_TRUE(outcome) << outcome.error().to_string();
+  EXPECT_EQ(announced, 0);
+}
+
 TEST(Generate, IsStopped) {
   core::StopToken stop;
   stop.request_stop();
