@@ -2,9 +2,11 @@
 #include "search/optimize.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "search/base/trace.h"
@@ -20,15 +22,16 @@ using core::Result;
 
 core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
-  SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
-                             simplify(original_, baseline_, &report_.simplify, stop_, !freeze_,
-                                      options_.search.surroundings));
-  SOAPSTONE_RETURN_IF_ERROR(keep_weights_small());
+  SOAPSTONE_RETURN_IF_ERROR(simplify_original());
+  SOAPSTONE_RETURN_IF_ERROR(leave_out_of_baseline(
+      [&](std::size_t, const Waypoint& at) { return objective_.weight_limit().allows(at.graph); },
+      "weights would grow"));
+  SOAPSTONE_RETURN_IF_ERROR(keep_sizes_open());
   if (clock_) SOAPSTONE_RETURN_IF_ERROR(try_baseline());
   start_ = {report_.baseline, {}, {}};
   if (clock_) {
     report_.trials.emplace().runtime = clock_->runtime();
-    add_forms(options_.trials.forms, start_);
+    if (!closes_always_) add_forms(options_.trials.forms, start_);
   }
   const bool has_gain = !start_.steps.empty() ||
                         (report_.baseline_speedup && report_.baseline_speedup->low > 1);
@@ -47,11 +50,15 @@ core::Status Optimizer::search_graphs() {
   std::vector<std::string> forms = in_use(options_.trials.forms);
   std::ranges::move(in_use(options_.trials.last_forms), std::back_inserter(forms));
   for (const std::string& form : forms) rules_.exclude(form);
-  report_.search = search(start_.graph, rules_, cost_, options, progress_, stop_);
+  if (closes_always_)
+    report_.search.cost_before = cost_.graph_cost(report_.baseline);
+  else
+    report_.search = search(start_.graph, rules_, cost_, options, progress_, stop_);
   for (const std::string& form : forms) rules_.readmit(form);
   if (options.checkpoint != nullptr) SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->write());
   merge_in_results();
   drop_unwritable();
+  leave_out_closing();
   // The search begins behind the forms, which the baseline does not have.
   report_.cost_before =
       start_.steps.empty() ? report_.search.cost_before : cost_.graph_cost(report_.baseline);
@@ -61,14 +68,28 @@ core::Status Optimizer::search_graphs() {
   return core::Done{};
 }
 
-/// Leaves out the rules of the baseline behind which the weights are larger than they may be.
-core::Status Optimizer::keep_weights_small() {
-  const WeightLimit& limit = objective_.weight_limit();
-  while (!limit.allows(report_.baseline) && !interrupted()) {
+core::Status Optimizer::simplify_original() {
+  report_.simplify = {};
+  SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
+                             simplify(original_, baseline_, &report_.simplify, stop_, !freeze_,
+                                      options_.search.surroundings));
+  return core::Done{};
+}
+
+/// Leaves out rules of the baseline until what it makes is allowed. `allows` is asked of graphs on
+/// the way there and told how many steps lead to them.
+core::Status
+Optimizer::leave_out_of_baseline(const std::function<bool(std::size_t, const Waypoint&)>& allows,
+                                 std::string_view why) {
+  while (!interrupted() && !report_.simplify.steps.empty()) {
     const std::vector<Waypoint> way = waypoints();
-    std::size_t at = way.size() - 1;
-    while (at > 1 && !limit.allows(way[at - 1].graph)) --at;
-    const Waypoint& culprit = way[at];
+    std::size_t allowed = 0, refused = way.size() - 1;
+    if (allows(refused, way[refused])) break;
+    while (refused - allowed > 1) {
+      const std::size_t middle = allowed + (refused - allowed) / 2;
+      (allows(middle, way[middle]) ? allowed : refused) = middle;
+    }
+    const Waypoint& culprit = way[refused];
     if (culprit.rules.empty()) {  // Equal operators were merged: nothing else can be left out.
       report_.baseline = original_;
       report_.simplify = {};
@@ -76,14 +97,97 @@ core::Status Optimizer::keep_weights_small() {
     }
     const std::string& rule = culprit.rules.front();
     baseline_.exclude(rule);
-    weights_notes_.push_back(
-        fmt::format("the baseline's rule {} is left out: weights would grow", rule));
-    report_.simplify = {};
-    SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
-                               simplify(original_, baseline_, &report_.simplify, stop_, !freeze_,
-                                        options_.search.surroundings));
+    left_out_notes_.push_back(fmt::format("the baseline's rule {} is left out: {}", rule, why));
+    SOAPSTONE_RETURN_IF_ERROR(simplify_original());
   }
   return core::Done{};
+}
+
+/// Leaves out the rules of the baseline that close sizes.
+core::Status Optimizer::keep_sizes_open() {
+  closes_always_ = false;
+  if (!options_.closed_sizes || interrupted()) return core::Done{};
+  const auto closed = options_.closed_sizes(original_, chain_of_baseline(0));
+  if (!closed.empty()) {
+    closes_always_ = true;
+    report_.notes.push_back(
+        fmt::format("no file but the model's own leaves open, as the model does, {}; --fix-shapes "
+                    "optimizes for the sizes given",
+                    fmt::join(closed, ", ")));
+    report_.baseline = original_;
+    report_.simplify = {};
+    return core::Done{};
+  }
+  return leave_out_of_baseline(
+      [&](std::size_t steps, const Waypoint& at) {
+        return options_.closed_sizes(at.graph, chain_of_baseline(steps)).empty();
+      },
+      "it holds only at some sizes (--fix-shapes allows it)");
+}
+
+/// `steps` lead from the baseline.
+bool Optimizer::closes_sizes(const Graph& graph, const std::vector<Step>& steps) const {
+  return options_.closed_sizes && !options_.closed_sizes(graph, chain_of(graph, steps)).empty();
+}
+
+/// The candidate without the sites that close sizes which the model leaves open.
+Candidate Optimizer::left_open(const Candidate& candidate) {
+  constexpr int kMostLeftOut = 8;
+  const SiteReplay replay(start_.graph, candidate.steps, rules_);
+  std::vector<bool> chosen(replay.sites(), true);
+  const auto first = [&](std::size_t count) {
+    std::vector<bool> some = chosen;
+    std::fill(some.begin() + static_cast<std::ptrdiff_t>(count), some.end(), false);
+    Replayed replayed = replay.with(std::move(some));
+    const ObjectiveStage stage{.lower_peak = objective_.needs_memory()};
+    auto settled = objective_.settle(merge_duplicates(replayed.graph, nullptr, !freeze_), stage);
+    return Candidate{std::move(settled.graph), settled.score.latency_us, std::move(replayed.steps),
+                     settled.score};
+  };
+  const auto is_open = [&](const Candidate& some) {
+    std::vector<Step> steps = start_.steps;
+    append_steps(steps, some.steps);
+    return !closes_sizes(some.graph, steps);
+  };
+  Candidate left = candidate;
+  std::set<std::string> rules;
+  for (int k = 0; !is_open(left) && !interrupted(); ++k) {
+    std::size_t open = 0, closed = replay.sites();
+    while (closed - open > 1) {
+      const std::size_t middle = open + (closed - open) / 2;
+      (is_open(first(middle)) ? open : closed) = middle;
+    }
+    for (const Step& step : replay.steps())
+      if (step.site + 1 == closed) rules.insert(step.base_rule);
+    // Behind too many of them nothing else is tried.
+    if (k < kMostLeftOut)
+      chosen[closed - 1] = false;
+    else
+      std::fill(chosen.begin() + static_cast<std::ptrdiff_t>(open), chosen.end(), false);
+    left = first(replay.sites());
+  }
+  if (!rules.empty())
+    report_.notes.push_back(fmt::format("changes that hold only at some sizes were left out, by {} "
+                                        "(--fix-shapes allows them)",
+                                        fmt::join(rules, ", ")));
+  return left;
+}
+
+/// Results keep the sizes open that the model leaves open: what holds only at some is left out.
+void Optimizer::leave_out_closing() {
+  auto& best = report_.search.best;
+  if (!options_.closed_sizes || best.empty() || interrupted()) return;
+  progress_.stage("trying other sizes");
+  // With a clock only the best is looked at again.
+  if (clock_) best.erase(best.begin() + 1, best.end());
+  for (Candidate& candidate : best) candidate = left_open(candidate);
+  const Score before = objective_.score(start_.graph, ObjectiveStage{});
+  std::erase_if(best, [&](const Candidate& candidate) {
+    return candidate.steps.empty() || !objective_.is_better(candidate.score, before);
+  });
+  std::ranges::stable_sort(
+      best, [&](const Score& a, const Score& b) { return objective_.is_better(a, b); },
+      &Candidate::score);
 }
 
 /// Rules that are for trials alone, but for those that the checks have found out.
@@ -175,7 +279,7 @@ Result<OptimizeReport> Optimizer::run() {
   note_specials();
   note_checks();
   note_interrupt();
-  std::ranges::copy(weights_notes_, std::back_inserter(report_.notes));
+  std::ranges::copy(left_out_notes_, std::back_inserter(report_.notes));
   report_.has_limited_weights = objective_.weight_limit().has_refused();
   report_.most_weight_bytes = objective_.weight_limit().most_bytes();
   return std::move(report_);

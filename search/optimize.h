@@ -51,6 +51,9 @@ struct OptimizeOptions {
   bool record_chain = true;  ///< Takes time for each rewrite, whatever it touches.
   double measure_time_s = 20;
   int measure_rounds = 200;
+  /// Which sizes that the model leaves open no file of a result can, to which these steps lead, and
+  /// why: steps that close sizes are left out. None: sizes may be closed.
+  std::function<std::vector<std::string>(const core::Graph&, const ProofChain&)> closed_sizes;
   /// Whether a result can be written at all; graphs that cannot are left out. None: all can.
   std::function<core::Status(const core::Graph&)> writable;
 };

@@ -4,11 +4,13 @@
 // result was made.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "search/equivalence/judgment.h"
@@ -53,7 +55,14 @@ class Optimizer {
   core::Status run_round();
   void start_again();
   core::Status search_graphs();
-  core::Status keep_weights_small();
+  core::Status simplify_original();
+  core::Status
+  leave_out_of_baseline(const std::function<bool(std::size_t, const Waypoint&)>& allows,
+                        std::string_view why);
+  core::Status keep_sizes_open();
+  bool closes_sizes(const core::Graph& graph, const std::vector<Step>& steps) const;
+  void leave_out_closing();
+  Candidate left_open(const Candidate& candidate);
   std::vector<std::string> in_use(std::vector<std::string> forms) const;
   void merge_in_results();
   void drop_unwritable();
@@ -94,6 +103,8 @@ class Optimizer {
   static bool may_spread(const rules::Rule& rule);
   core::Result<std::size_t> first_difference(const std::vector<Waypoint>& way);
 
+  ProofChain chain_of_baseline(std::size_t steps) const;
+  ProofChain chain_of(const core::Graph& graph, const std::vector<Step>& steps) const;
   void record_chain();
   void note_proofs();
   void note_specials();
@@ -127,8 +138,9 @@ class Optimizer {
   std::optional<Found> difference_;
   RegionMemory memory_;
   std::size_t opaque_nodes_ = 0, nodes_behind_opaque_ = 0;
-  std::vector<std::string> weights_notes_;  ///< Rules of the baseline that let weights grow.
-  bool freeze_ = false;                     ///< Nodes that depend on opaque ones stay as they are.
+  std::vector<std::string> left_out_notes_;  ///< About rules that are left out in all rounds.
+  bool closes_always_ = false;  ///< No result but the original leaves open what that does.
+  bool freeze_ = false;         ///< Nodes that depend on opaque ones stay as they are.
   std::string why_frozen_;
 };
 

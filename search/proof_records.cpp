@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 #include "core/base/clock.h"
@@ -25,28 +26,40 @@ std::size_t count_unproved(const verifier::Admission& admission) {
 
 }  // namespace
 
-void Optimizer::record_chain() {
-  ProofChain& chain = report_.chain;
+/// The first steps from the original towards the baseline.
+ProofChain Optimizer::chain_of_baseline(std::size_t steps) const {
+  ProofChain chain;
   chain.input = original_.hash();
-  for (const SimplifyStep& step : report_.simplify.steps) {
+  for (const SimplifyStep& step : std::span(report_.simplify.steps).first(steps)) {
     if (step.rule) {
       chain.add_rule(baseline_.rules()[*step.rule], step.match, step.hash);
     } else {
       chain.add(ChainStep::Kind::kMergeDuplicates, step.hash);
     }
   }
-  if (!chosen_) return;
-  for_each_graph(report_.baseline, rules_.rules(), report_.steps,
-                 [&](const Step& step, const Graph& graph) {
+  return chain;
+}
+
+/// From the original to a graph that these steps make of the baseline.
+ProofChain Optimizer::chain_of(const Graph& graph, const std::vector<Step>& steps) const {
+  ProofChain chain = chain_of_baseline(report_.simplify.steps.size());
+  for_each_graph(report_.baseline, rules_.rules(), steps,
+                 [&](const Step& step, const Graph& after) {
                    if (step.lemma) {
-                     chain.add_lemma(*step.lemma, rules_.rules(), step.match, graph.hash());
+                     chain.add_lemma(*step.lemma, rules_.rules(), step.match, after.hash());
                    } else {
-                     chain.add_rule(rules_.rules()[step.id], step.match, graph.hash());
+                     chain.add_rule(rules_.rules()[step.id], step.match, after.hash());
                    }
                    return true;
                  });
-  if (chain.steps.empty() || chain.steps.back().result != report_.graph.hash())
-    chain.add(ChainStep::Kind::kMergeDuplicates, report_.graph.hash());
+  if (chain.steps.empty() || chain.steps.back().result != graph.hash())
+    chain.add(ChainStep::Kind::kMergeDuplicates, graph.hash());
+  return chain;
+}
+
+void Optimizer::record_chain() {
+  report_.chain = chosen_ ? chain_of(report_.graph, report_.steps)
+                          : chain_of_baseline(report_.simplify.steps.size());
 }
 
 void Optimizer::for_each_use(

@@ -28,7 +28,7 @@ constexpr int kMostMoves = 10;
 /// Moves without a better graph behind which no more are made.
 constexpr int kPatience = 3;
 /// Graphs of one cost: most differ in little that matters.
-constexpr std::ptrdiff_t kMostAlike = 4;
+constexpr std::ptrdiff_t kMostOfOneCost = 4;
 /// Graphs from which moves are made, times their nodes, squared: both what there is to move and
 /// what each move takes grow with the nodes.
 constexpr std::size_t kMostWork = 4'000'000;
@@ -81,7 +81,7 @@ class Beam {
       if (kept.size() == width_) break;
       const auto alike = std::ranges::count_if(
           kept, [&](const Candidate& other) { return are_alike(candidate, other); });
-      if (alike < kMostAlike) kept.push_back(std::move(candidate));
+      if (alike < kMostOfOneCost) kept.push_back(std::move(candidate));
     }
     next_ = std::move(kept);
   }

@@ -72,7 +72,11 @@ void Optimizer::add_forms(const std::vector<std::string>& names, Replayed& now) 
   progress_.stage(fmt::format("trying forms in {}", clock_->runtime()));
   const Forms forms(rules_, names, !freeze_,
                     ops::SpecialValues(now.graph, options_.search.surroundings));
+  const Replayed before = now;
   try_forms(forms, *clock_, trials_, progress_, stop_, *report_.trials, now);
+  if (now.steps.size() == before.steps.size() || !closes_sizes(now.graph, now.steps)) return;
+  report_.notes.emplace_back("forms that hold only at some sizes were left out");
+  now = before;
 }
 
 /// What is left of the candidate behind its trials. An interrupt, or no time for trials at all, is

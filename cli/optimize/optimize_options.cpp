@@ -188,6 +188,10 @@ void add_optimize_options(CommandLine& line, OptimizeOptions& options) {
                .is_left_out = &options.request.dry_run});
   line.add_flag("--overwrite", options.request.overwrite,
                 "The output may be the model itself, which it then replaces");
+  line.add_flag(
+      "--fix-shapes", options.request.fix_shapes,
+      "Also use what holds only at the sizes given; the result then declares these where the "
+      "model leaves them open");
   line.add_flag("--fold-default-inputs", options.request.fold_default_inputs,
                 "Make constants of inputs that have a default value: the result has no such input");
   line.add_flag("--dry-run", options.request.dry_run, "Report, but write nothing");

@@ -17,8 +17,8 @@ namespace soapstone::jobs {
 /// The original at the sizes given, or at other ones.
 struct SizedOriginal {
   core::Graph graph;
-  std::string sizes;                        ///< "N=2, T=6"
-  bool has_own_inputs = false;              ///< Whether the inputs of the request fit.
+  std::string sizes;                       ///< "N=2, T=6"
+  bool has_own_inputs = false;             ///< Whether the inputs of the request fit.
   std::optional<core::Graph> result = {};  ///< What was made of it, if that is one graph.
 };
 
@@ -29,8 +29,8 @@ struct FileJudgment {
 };
 
 /// The independent runtime compares a file with the original. A size at which it does not run the
-/// original is no reason against the file; that there is no runtime is one. `latitude`: of the rules
-/// that were used.
+/// original is no reason against the file; that there is no runtime is one. `latitude`: of the
+/// rules that were used.
 core::Result<FileJudgment> judge_file(const OptimizeRequest& request, const OptimizeJob& job,
                                       const std::filesystem::path& file,
                                       std::span<const SizedOriginal> originals,

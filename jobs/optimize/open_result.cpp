@@ -2,9 +2,12 @@
 #include "jobs/optimize/open_result.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +24,11 @@ namespace {
 
 using models::OpenDimension;
 using Sizes = std::vector<std::int64_t>;
+
+namespace fs = std::filesystem;
+
+/// Larger files are read each time.
+constexpr std::uintmax_t kMostKeptBytes = std::uintmax_t{1} << 29;
 
 /// Other sizes to try: near ones, which cost no more, then those that divide as this one does.
 Sizes others(std::int64_t size) {
@@ -55,10 +63,22 @@ std::set<core::NodeId> varying_constants(const core::Graph& graph, const core::G
 
 class Opening {
  public:
-  Opening(const OptimizeRequest& request, const OptimizeJob& job,
-          const search::OptimizeReport& report, const Context& context)
-      : request_(request), job_(job), graph_(report.graph), chain_(report.chain),
-        latitude_(report.latitude), context_(context) {}
+  Opening(const OptimizeRequest& request, const OptimizeJob& job, const core::Graph& graph,
+          const search::ProofChain& chain, search::Latitude latitude, OtherSizes& others,
+          const Context& context)
+      : request_(request), job_(job), graph_(graph), chain_(chain), latitude_(latitude),
+        models_(others), context_(context) {}
+
+  /// The open dimensions that alone cannot stay open.
+  std::vector<std::string> closed() {
+    std::vector<std::string> closed;
+    for (const OpenDimension& dimension : models::open_dimensions(job_.model)) {
+      const bool may = may_stay_open(dimension, 1);
+      if (context_.stop.stop_requested()) return {};
+      if (!may) closed.push_back(closed_text(dimension));
+    }
+    return closed;
+  }
 
   OpenResult run() {
     const auto dimensions = models::open_dimensions(job_.model);
@@ -66,7 +86,7 @@ class Opening {
     context_.progress.stage("trying other sizes");
     std::vector<OpenDimension> open;
     for (const OpenDimension& dimension : dimensions) {
-      if (!context_.stop.stop_requested() && may_stay_open(dimension)) open.push_back(dimension);
+      if (!context_.stop.stop_requested() && may_stay_open(dimension, 2)) open.push_back(dimension);
     }
     auto file = open.empty() ? std::nullopt : at_all_sizes(open);
     if (file && !passes_judge(*file, open)) file.reset();
@@ -79,24 +99,20 @@ class Opening {
  private:
   /// The model at other sizes, and what the steps make of it. None: it has no such size.
   struct Sized {
-    models::OnnxModel model;
+    std::shared_ptr<const models::OnnxModel> model;
     std::optional<core::Graph> graph;  ///< None: the steps cannot be taken there.
     std::string why_not;
   };
 
   std::optional<Sized> at(std::span<const OpenDimension> dimensions, const Sizes& sizes) const {
-    models::ImportOptions import;
-    import.shapes = models::shapes_at(job_.model, dimensions, sizes);
-    import.fold_default_inputs = request_.fold_default_inputs;
-    auto model = models::read_onnx(job_.model_file, import);
-    if (!model) return std::nullopt;
-    Sized sized{*std::move(model), std::nullopt, {}};
-    if (request_.contrib) sized.model.header = models::with_contrib(*sized.model.header);
-    auto graph = search::replay_at_other_sizes(
-        chain_, sized.model.graph, *job_.backend,
-        {.allow_range_changes = request_.rules.allow_range_changes,
-         .allow_unproved = request_.rules.allow_unproved},
-        context_.stop);
+    Sized sized{models_.at(request_, job_, dimensions, sizes), std::nullopt, {}};
+    if (!sized.model) return std::nullopt;
+    auto graph =
+        search::replay_at_other_sizes(chain_, sized.model->graph, *job_.backend,
+                                      {.allow_range_changes = request_.rules.allow_range_changes,
+                                       .allow_unproved = request_.rules.allow_unproved,
+                                       .memory = &models_.replays()},
+                                      context_.stop);
     if (graph)
       sized.graph = *std::move(graph);
     else
@@ -122,13 +138,14 @@ class Opening {
   bool agrees(models::OpenExport& file, const Sized& sized, const std::set<core::NodeId>& varying) {
     why_not_ = sized.why_not;
     if (!sized.graph) return false;
-    const auto graph = folded(*sized.graph, *sized.model.header, varying);
-    const auto same = graph ? file.add(*graph, *sized.model.header) : core::Status(graph.error());
+    const auto graph = folded(*sized.graph, *sized.model->header, varying);
+    const auto same = graph ? file.add(*graph, *sized.model->header) : core::Status(graph.error());
     if (!same) why_not_ = same.error().to_string();
     return same.ok();
   }
 
-  bool may_stay_open(const OpenDimension& dimension) {
+  /// Whether that is so at so many other sizes.
+  bool may_stay_open(const OpenDimension& dimension, std::size_t count) {
     std::optional<models::OpenExport> file;
     std::set<core::NodeId> varying;
     Sizes found;
@@ -146,9 +163,9 @@ class Opening {
         return false;
       }
       found.push_back(size);
-      if (found.size() == 2) break;
+      if (found.size() == count) break;
     }
-    if (found.size() < 2) return false;
+    if (found.size() < count) return false;
     sizes_.push_back(std::move(found));
     varying_.insert(varying.begin(), varying.end());
     return true;
@@ -160,7 +177,7 @@ class Opening {
     search::EquivalenceOptions verify = *job_.optimize.verify;
     verify.inputs.clear();  // they have the sizes that were given
     verify.latitude = latitude_;
-    const auto report = search::check_equivalence(sized.model.graph, *sized.graph, *job_.backend,
+    const auto report = search::check_equivalence(sized.model->graph, *sized.graph, *job_.backend,
                                                   verify, context_.progress, context_.stop);
     if (!report) {
       why_not_ = report.error().to_string();
@@ -183,7 +200,7 @@ class Opening {
                                 sized ? why_not_ : "the model has no such sizes");
         return std::nullopt;
       }
-      others_.push_back({sized->model.graph, text_of(open, sizes), false, *sized->graph});
+      others_.push_back({sized->model->graph, text_of(open, sizes), false, *sized->graph});
     }
     return std::optional(*std::move(file));
   }
@@ -249,6 +266,7 @@ class Opening {
   const core::Graph& graph_;
   const search::ProofChain& chain_;
   search::Latitude latitude_;
+  OtherSizes& models_;
   const Context& context_;
   std::vector<Sizes> sizes_;           // of each dimension that may stay open: two others
   std::vector<SizedOriginal> others_;  // at all of them together
@@ -261,9 +279,37 @@ class Opening {
 
 }  // namespace
 
+std::shared_ptr<const models::OnnxModel> OtherSizes::at(const OptimizeRequest& request,
+                                                        const OptimizeJob& job,
+                                                        std::span<const OpenDimension> dimensions,
+                                                        const Sizes& sizes) {
+  models::ImportOptions import;
+  import.shapes = models::shapes_at(job.model, dimensions, sizes);
+  import.fold_default_inputs = request.fold_default_inputs;
+  const auto [known, is_new] = models_.try_emplace(import.shapes);
+  if (!is_new) return known->second;
+  auto model = models::read_onnx(job.model_file, import);
+  if (!model) return nullptr;
+  if (request.contrib) model->header = models::with_contrib(*model->header);
+  const auto read = std::make_shared<const models::OnnxModel>(*std::move(model));
+  std::error_code unknown;
+  if (const auto bytes = fs::file_size(job.model_file, unknown); !unknown && bytes < kMostKeptBytes)
+    known->second = read;
+  else
+    models_.erase(known);
+  return read;
+}
+
 OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
-                            const search::OptimizeReport& report, const Context& context) {
-  return Opening(request, job, report, context).run();
+                            const search::OptimizeReport& report, OtherSizes& others,
+                            const Context& context) {
+  return Opening(request, job, report.graph, report.chain, report.latitude, others, context).run();
+}
+
+std::vector<std::string> closed_sizes(const OptimizeRequest& request, const OptimizeJob& job,
+                                      const core::Graph& result, const search::ProofChain& chain,
+                                      OtherSizes& others, const Context& context) {
+  return Opening(request, job, result, chain, {}, others, context).closed();
 }
 
 }  // namespace soapstone::jobs

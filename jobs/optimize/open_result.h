@@ -2,15 +2,36 @@
 // steps are taken there, and the files compared.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "jobs/optimize/open_judgment.h"
 #include "jobs/optimize/optimize_job.h"
 #include "models/onnx/open_sizes.h"
+#include "search/proofs/proof_chain.h"
 
 namespace soapstone::jobs {
+
+/// The model at other sizes than those it is optimized for, and the rules that are proved there:
+/// what one look at a result has read and proved, for the next one.
+class OtherSizes {
+ public:
+  /// None: the model has no such sizes.
+  std::shared_ptr<const models::OnnxModel> at(const OptimizeRequest& request,
+                                              const OptimizeJob& job,
+                                              std::span<const models::OpenDimension> dimensions,
+                                              const std::vector<std::int64_t>& sizes);
+  search::ReplayMemory& replays() { return replays_; }
+
+ private:
+  std::map<std::map<std::string, core::Dims>, std::shared_ptr<const models::OnnxModel>> models_;
+  search::ReplayMemory replays_;
+};
 
 struct OpenResult {
   std::optional<models::OpenExport> file;  ///< None: no size can stay open.
@@ -23,6 +44,13 @@ struct OpenResult {
 /// yet. Takes no part in what is computed at the sizes given: a failure elsewhere means that sizes
 /// are declared as they are here.
 OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
-                            const search::OptimizeReport& report, const Context& context);
+                            const search::OptimizeReport& report, OtherSizes& others,
+                            const Context& context);
+
+/// The sizes that the model leaves open and no file of the result can, if such steps lead to it,
+/// and why. Each is tried alone at one other size. At a stop: none, since nobody knows.
+std::vector<std::string> closed_sizes(const OptimizeRequest& request, const OptimizeJob& job,
+                                      const core::Graph& result, const search::ProofChain& chain,
+                                      OtherSizes& others, const Context& context);
 
 }  // namespace soapstone::jobs

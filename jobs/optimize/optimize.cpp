@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "core/base/memory_limit.h"
 #include "jobs/base/guard.h"
 #include "jobs/optimize/bodies.h"
+#include "jobs/optimize/open_result.h"
 #include "jobs/optimize/optimize_job.h"
 #include "jobs/optimize/optimize_output.h"
 #include "jobs/rules/kept_proofs.h"
@@ -107,6 +109,12 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   const auto load_before = core::sample_load();
   SOAPSTONE_ASSIGN_OR_RETURN(OptimizeJob job, prepare(request, context));
   if (has_bodies(job.model)) share_time(job);
+  job.other_sizes = std::make_shared<OtherSizes>();
+  if (!request.fix_shapes && !models::open_dimensions(job.model).empty()) {
+    job.optimize.closed_sizes = [&](const core::Graph& graph, const search::ProofChain& chain) {
+      return closed_sizes(request, job, graph, chain, *job.other_sizes, context);
+    };
+  }
   const rules::RuleSet baseline_rules(job.rules.baseline);
   KeptProofs kept(context.progress);
   const verifier::AdmissionOptions admission{.allow_unproved = request.rules.allow_unproved,

@@ -18,6 +18,8 @@
 
 namespace soapstone::jobs {
 
+class OtherSizes;  // open_result.h
+
 /// Everything that an optimization needs, made before it starts so that mistakes show at once.
 struct OptimizeJob {
   std::optional<BatchedFile> batched;  ///< None: the model is the user's own file, or in none.
@@ -34,6 +36,7 @@ struct OptimizeJob {
   std::unique_ptr<FileClock> clock;                ///< Null: our executor is the runtime.
   std::unique_ptr<TraceWriter> trace;              ///< Null: no trace was asked for.
   std::unique_ptr<search::Checkpoint> checkpoint;  ///< Null: the search keeps no checkpoint.
+  std::shared_ptr<OtherSizes> other_sizes;         ///< For a model that leaves sizes open.
   search::OptimizeOptions optimize;
 
   runtime::Backend& timing() const { return rounding ? *rounding : *backend; }

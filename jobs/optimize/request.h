@@ -46,6 +46,8 @@ struct OptimizeRequest {
   bool strict = false;          ///< Operators that are not understood are an error.
   /// The result may have operators that ONNX Runtime adds to those of ONNX.
   bool contrib = false;
+  /// Results may hold only at the sizes given, and then declare them; else what does is left out.
+  bool fix_shapes = false;
   bool fold_default_inputs = false;  ///< models::ImportOptions::fold_default_inputs
   bool overwrite = false;            ///< `output` may be `model` itself, which it then replaces.
 

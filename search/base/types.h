@@ -61,7 +61,7 @@ struct SearchOptions {
   RegionMemory* memory = nullptr;  ///< If set: results of earlier searches of the same job, which
                                    ///< are not searched again.
   bool behind_opaque = true;       ///< Rewrite what depends on opaque nodes.
-  ops::Surroundings surroundings;  ///< Of the graph, if it stands inside another one.
+  ops::Surroundings surroundings = {};  ///< Of the graph, if it stands inside another one.
   /// Whether a rule that is made for the graph may be used. None: no rules are made.
   std::function<bool(const rules::Rule&)> admits_made = nullptr;
   /// Called once a graph is known that is better than the original. May be empty.

@@ -20,7 +20,6 @@
 #include "verifier/admission.h"
 
 namespace soapstone::search {
-namespace {
 
 using core::Graph;
 using core::Result;
@@ -34,6 +33,15 @@ struct ProvableRule {
   verifier::Admission admission;
 };
 
+struct ReplayMemory::Rules {
+  using ByText = std::map<std::string, std::unique_ptr<ProvableRule>>;
+  ByText as_written, resized;
+};
+
+ReplayMemory::ReplayMemory() : rules_(std::make_unique<Rules>()) {}
+ReplayMemory::~ReplayMemory() = default;
+
+/// Takes the steps of a chain one by one.
 class Replayer {
  public:
   /// `resizes`: rules that name other sizes than the graph has are taken for those of the graph.
@@ -44,6 +52,7 @@ class Replayer {
                                     .believe_files = false,
                                     .allow_range_changes = options.allow_range_changes,
                                     .verify = options.verify},
+        known_(options.memory != nullptr ? *options.memory->rules_ : *own_.rules_),
         rules_(chain.rules.size()), derived_(chain.rules.size()) {}
 
   Result<Graph> run(const Graph& graph, const ChainStep& step) {
@@ -62,8 +71,8 @@ class Replayer {
   }
 
   void count(Replay& replay) const {
-    for (const auto& rule : rules_) {
-      if (!rule) continue;
+    for (const ProvableRule* const rule : rules_) {
+      if (rule == nullptr) continue;
       replay.proofs += rule->admission.proofs_tried();
       replay.proof_cpu_ms += rule->admission.cpu_ms();
     }
@@ -111,7 +120,7 @@ class Replayer {
   /// The rule is proved when it is asked for; what is known of it at the edges of types is the same
   /// for all sizes. Null: the text has no types.
   ProvableRule* resized_rule(const std::string& text, const Rule& original) {
-    const auto [known, is_new] = resized_.emplace(text, nullptr);
+    const auto [known, is_new] = known_.resized.emplace(text, nullptr);
     if (!is_new) return known->second.get();
     rules::PlanStep step;
     step.floats = original.floats;
@@ -126,7 +135,11 @@ class Replayer {
   }
 
   ProvableRule& provable(std::size_t rule) {
-    if (!rules_[rule]) rules_[rule] = std::make_unique<ProvableRule>(chain_.rules[rule], options_);
+    if (rules_[rule] == nullptr) {
+      auto& known = known_.as_written[rules::print(chain_.rules[rule])];
+      if (!known) known = std::make_unique<ProvableRule>(chain_.rules[rule], options_);
+      rules_[rule] = known.get();
+    }
     return *rules_[rule];
   }
 
@@ -172,10 +185,13 @@ class Replayer {
   runtime::Backend& backend_;
   bool resizes_;
   verifier::AdmissionOptions options_;
-  std::vector<std::unique_ptr<ProvableRule>> rules_;              // made when needed
-  std::vector<bool> derived_;                                     // by rule
-  std::map<std::string, std::unique_ptr<ProvableRule>> resized_;  // by text
+  ReplayMemory own_;  // of a replay without one
+  ReplayMemory::Rules& known_;
+  std::vector<ProvableRule*> rules_;  // by rule of the chain; null: not asked for yet
+  std::vector<bool> derived_;         // likewise
 };
+
+namespace {
 
 std::string place(std::size_t step, const ProofChain& chain) {
   return fmt::format("step {} of {}", step + 1, chain.steps.size());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,10 +81,24 @@ struct Replay {
   std::size_t proofs = 0;
   double proof_cpu_ms = 0;
 };
+/// Rules that replays have proved, for the next replay: chains that are tried in turn have most
+/// rules in common. Its replays have equal options. Not thread-safe.
+class ReplayMemory {
+ public:
+  ReplayMemory();
+  ~ReplayMemory();
+
+ private:
+  friend class Replayer;
+  struct Rules;
+  std::unique_ptr<Rules> rules_;
+};
+
 struct ReplayOptions {
   verifier::VerifyOptions verify = {};
   bool allow_range_changes = false;  ///< The same as in AdmissionOptions.
   bool allow_unproved = false;       ///< Likewise: what is not proved is taken as well.
+  ReplayMemory* memory = nullptr;    ///< None: all is proved anew.
 };
 /// Proves every rule for the parameters that its match has, whatever a file says, tries it at the
 /// edges of types, and applies it; what was derived, by what it is derived from.

@@ -217,10 +217,34 @@ class WrittenModelsTest(unittest.TestCase):
                  helper.make_node("Add", ["y", "rows"], ["z"])]
         weights = {"table": real(64), "one": np.int64(1)}
         path = model(self.space.path / "table.onnx", nodes, {"x": ["n"]}, {"z": ["n"]}, weights, 17)
-        written, output, report = self.optimize(path, "--shape", "n=6", "--only-rules", rules)
+        options = ("--shape", "n=6", "--only-rules", rules)
+        written, output, report = self.optimize(path, *options, "--fix-shapes")
         self.assertEqual(dims(written.graph.input[0]), [6])
         self.assertTrue(any("n=6 (Gather" in note for note in report["notes"]), report["notes"])
         self.assert_same(path, output, {"x": real(6)})
+        written, output, report = self.optimize(path, *options, outcome="no_gain_found")
+        self.assertEqual(dims(written.graph.input[0]), ["n"])
+        self.assertTrue(any("n=6 (Gather" in note and "--fix-shapes" in note
+                            for note in report["notes"]), report["notes"])
+
+    def test_changes_that_hold_at_some_sizes_alone_are_left_out(self):
+        """A reduction over one element is none, and the rest is faster at all sizes."""
+        weights = {"ends": np.array([1], np.int64)}
+        nodes = linear_layers(weights) + [
+            helper.make_node("ReduceSum", ["z", "ends"], ["r"], keepdims=1),
+            helper.make_node("Relu", ["r"], ["y"])]
+        path = model(self.space.path / "some.onnx", nodes, {"x": ["batch", 8], "z": [4, "n"]},
+                     {"p": ["batch", 16], "y": [4, 1]}, weights, 17)
+        for fixed in (False, True):
+            written, output, report = self.optimize(path, "--shape", "batch=3", "--shape", "n=1",
+                                                    *(["--fix-shapes"] if fixed else []))
+            operators = [node.op_type for node in written.graph.node]
+            self.assertEqual(operators.count("MatMul"), 1)
+            self.assertEqual("ReduceSum" in operators, not fixed, report["notes"])
+            self.assertEqual([dims(each) for each in written.graph.input],
+                             [["batch", 8], [4, 1 if fixed else "n"]], report["notes"])
+            for batch, n in ((1, 1), (3, 1)) if fixed else ((1, 1), (3, 5), (7, 2)):
+                self.assert_same(path, output, {"x": real(batch, 8), "z": real(4, n)})
 
     def test_one_size_may_stay_open_and_another_not(self):
         weights = {}

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "core/base/float16.h"
-
 #include "ops/definition/by_role.h"
+#include "runtime/launches/host_backend.h"
 #include "search/equivalence/cut.h"
 #include "search/equivalence/double_precision.h"
 #include "search/optimize.h"
