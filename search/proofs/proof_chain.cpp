@@ -47,11 +47,11 @@ class Replayer {
   /// `resizes`: rules that name other sizes than the graph has are taken for those of the graph.
   Replayer(const ProofChain& chain, runtime::Backend& backend, const ReplayOptions& options,
            bool resizes)
-      : chain_(chain), backend_(backend),
-        resizes_(resizes), options_{.allow_unproved = options.allow_unproved,
-                                    .believe_files = false,
-                                    .allow_range_changes = options.allow_range_changes,
-                                    .verify = options.verify},
+      : chain_(chain), backend_(backend), resizes_(resizes),
+        allow_unproved_(options.allow_unproved), options_{.believe_files = false,
+                                                          .allow_range_changes =
+                                                              options.allow_range_changes,
+                                                          .verify = options.verify},
         known_(options.memory != nullptr ? *options.memory->rules_ : *own_.rules_),
         rules_(chain.rules.size()), derived_(chain.rules.size()) {}
 
@@ -91,7 +91,8 @@ class Replayer {
     if (!match && resizes_) return apply_resized(graph, step);
     if (!match) return refused(fmt::format("rule {} does not match there", name));
     const std::string reason = rule.admission.refusal(core::RuleId(0), *match);
-    if (!reason.empty()) return refused(fmt::format("rule {} is not admitted: {}", name, reason));
+    if (!reason.empty() && !allow_unproved_)
+      return refused(fmt::format("rule {} is not admitted: {}", name, reason));
     auto result = rules::apply(graph, rule.set[core::RuleId(0)], *match);
     if (!result) return refused(fmt::format("rule {}: {}", name, result.error().message));
     return result;
@@ -129,7 +130,6 @@ class Replayer {
     rule->is_placed = true;
     verifier::AdmissionOptions options = options_;
     options.believe_files = true;
-    options.allow_unproved = false;  // it is a guess, whatever is allowed of the original
     known->second = std::make_unique<ProvableRule>(*rule, options);
     return known->second.get();
   }
@@ -184,6 +184,7 @@ class Replayer {
   const ProofChain& chain_;
   runtime::Backend& backend_;
   bool resizes_;
+  bool allow_unproved_;
   verifier::AdmissionOptions options_;
   ReplayMemory own_;  // of a replay without one
   ReplayMemory::Rules& known_;

@@ -97,7 +97,7 @@ class ReplayMemory {
 struct ReplayOptions {
   verifier::VerifyOptions verify = {};
   bool allow_range_changes = false;  ///< The same as in AdmissionOptions.
-  bool allow_unproved = false;       ///< Likewise: what is not proved is taken as well.
+  bool allow_unproved = false;       ///< Rules of the chain are taken that are not proved, too.
   ReplayMemory* memory = nullptr;    ///< None: all is proved anew.
 };
 /// Proves every rule for the parameters that its match has, whatever a file says, tries it at the
