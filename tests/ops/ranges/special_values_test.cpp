@@ -199,7 +199,7 @@ TEST(SpecialValues, TestedResultsOfABodyAreTestedBackToTheInputs) {
 }
 
 TEST(SpecialValues, WhatIterationsLetGrowIsNotOrdinary) {
-  const auto stays_ordinary = [](const std::string& line) {
+  const auto stays_ordinary = [](const std::string& line) -> bool {
     const core::Graph graph = graph_of("graph g\n" + with_inputs(line + "  return t\n"));
     return results_that_stay_ordinary(graph, {}, {true, false}).front();
   };
