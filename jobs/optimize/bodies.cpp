@@ -2,6 +2,7 @@
 #include "jobs/optimize/bodies.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -174,6 +175,7 @@ class BodiesJob {
       return status;
     }
     outcome.is_improved = true;
+    body_checked_ = result.report.equivalence;
     return core::Done{};
   }
 
@@ -242,6 +244,7 @@ class BodiesJob {
                                judge_file(request_, job_, file, originals, {}, context_));
     if (judgment.looked_at.empty() && judgment.difference.empty() && !request_.allow_unchecked)
       return std::string("no runtime runs both files");
+    judged_ = judgment.first;
     if (!judgment.note.empty()) run_.notes.push_back("with new bodies: " + judgment.note);
     return judgment.difference;
   }
@@ -287,6 +290,9 @@ class BodiesJob {
 
   /// Costs of bodies count as often as they run.
   void say_improved() {
+    if (judged_) report_.judge = judged_;
+    if (!report_.equivalence && judged_) report_.equivalence = judged_->equivalence;
+    if (!report_.equivalence) report_.equivalence = body_checked_;
     for (const BodyOutcome& outcome : outcomes_) {
       if (outcome.is_inner) continue;  // the one around it has its cost
       report_.cost_before.total_us += outcome.runs * outcome.cost_before_us;
@@ -309,6 +315,8 @@ class BodiesJob {
   const Context& context_;
   fs::path folder_;
   std::vector<BodyOutcome> outcomes_;
+  std::optional<search::JudgeReport> judged_;              ///< Of the whole with new bodies.
+  std::optional<search::EquivalenceReport> body_checked_;  ///< Of the last new body.
 };
 
 }  // namespace

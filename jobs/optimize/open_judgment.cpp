@@ -57,6 +57,7 @@ core::Result<FileJudgment> judge_file(const OptimizeRequest& request, const Opti
       continue;
     }
     result.looked_at.push_back(original.sizes);
+    if (!result.first) result.first = report;
     if (report.equivalence.equal) continue;
     const search::Difference difference =
         report.equivalence.difference.value_or(search::Difference{});

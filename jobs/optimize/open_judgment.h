@@ -26,6 +26,7 @@ struct FileJudgment {
   std::vector<std::string> looked_at;  ///< Sizes at which both files were run.
   std::string difference;              ///< Why the file must not be handed out; empty: it may.
   std::string note;                    ///< Part of a sentence for the report.
+  std::optional<search::JudgeReport> first;  ///< At the first of the sizes looked at.
 };
 
 /// The independent runtime compares a file with the original. A size at which it does not run the

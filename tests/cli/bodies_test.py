@@ -135,6 +135,8 @@ class Bodies(unittest.TestCase):
         self.assertEqual({b["body"] for b in report["bodies"]},
                          {"then_branch of node 'choose' (If)", "else_branch of node 'choose' (If)"})
         self.improved(report)
+        self.assertTrue(report["judge"]["equal"])
+        self.assertTrue(report["equivalence"]["equal"])
         for body in bodies_of(result).values():
             self.assertEqual(types(body).count("MatMul"), 2)  # 3 before
             self.assertNotIn("shared", defined(body))  # read from outside, as before
