@@ -269,7 +269,11 @@ def fuzz(models, seconds, seed):
                 counts["not drawn"] += 1
                 continue
             counts["judged"] += 1
-            report, why = attempt(model, folder)
+            try:
+                report, why = attempt(model, folder)
+            except subprocess.TimeoutExpired:
+                counts["too slow"] += 1
+                continue
             verdict = Verdict("died", "", "", why)
             if report is not None:
                 counts["bodies"] += len(report["bodies"])
