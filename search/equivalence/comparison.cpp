@@ -30,6 +30,13 @@ std::string error_text(const OutputError& error) {
                      error.max_rel_error);
 }
 
+/// Whether a random sample has numbers beyond what a model usually reads.
+bool may_leave_range(const EquivalenceOptions& options, int sample) {
+  const auto kind = kind_of(options, sample);
+  return kind &&
+         (is_wide(*kind) || *kind == SampleKind::kPoints || *kind == SampleKind::kStretched);
+}
+
 }  // namespace
 
 const std::vector<core::Literal>& LastInputs::of(const core::Graph& graph,
@@ -112,9 +119,9 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
 }
 
 Latitude Comparison::latitude_on(int sample) const {
-  const bool wide = has_wide_inputs(options_, sample);
-  return {options_.latitude.may_overflow && wide, options_.latitude.may_recover,
-          options_.latitude.may_lose && wide};
+  const bool may_leave = may_leave_range(options_, sample);
+  return {options_.latitude.may_overflow && may_leave, options_.latitude.may_recover,
+          options_.latitude.may_lose && may_leave};
 }
 
 /// The original's own error shows how it amplifies rounding by one part in 2^23, which is what

@@ -101,14 +101,17 @@ SampleKind sample_kind(int turn) {
 }
 
 int default_samples(const Graph& graph) {
-  constexpr std::int64_t kEnoughNumbers = 1024, kMostMore = 28;
+  constexpr std::int64_t kEnoughNumbers = 1024;
+  constexpr double kMostMore = 28, kMostWorkOfMore = 1e9;
   std::int64_t numbers = 1;
   for (const TensorId id : graph.inputs()) {
     const core::TensorType& type = graph.tensor(id).type;
     const auto dims = core::concrete(type.shape);
     if (dims && core::size_bytes(type.data_type) > 0) numbers += core::element_count(*dims);
   }
-  return kSampleKinds + static_cast<int>(std::min(kMostMore, kEnoughNumbers / numbers));
+  const double more = std::min(static_cast<double>(kEnoughNumbers / numbers),
+                               kMostWorkOfMore / std::max(reference_work(graph), 1.0));
+  return kSampleKinds + static_cast<int>(std::min(kMostMore, more));
 }
 
 std::optional<SampleKind> kind_of(const EquivalenceOptions& options, int sample) {

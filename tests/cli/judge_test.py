@@ -151,7 +151,7 @@ class Judge(unittest.TestCase):
 
     def test_compare_graphs_asks_too(self):
         done = run("compare-graphs", SPACE.model, SPACE.model, "--python", PYTHON)
-        self.assertIn("finds them equal on 8 samples", done.stdout)
+        self.assertRegex(done.stdout, r"finds them equal on \d\d samples")
         other = run("compare-graphs", SPACE.model, SPACE.other, "--python", PYTHON, "--json", "-")
         self.assertEqual(other.returncode, 6)
         self.assertFalse(json.loads(other.stdout)["judge"]["equal"])

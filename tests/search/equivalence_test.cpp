@@ -211,7 +211,7 @@ TEST(Equivalence, WhatHidesInRoundingShowsInDoublePrecision) {
                  "f16");
   };
   EquivalenceOptions options;
-  EXPECT_TRUE(check(layer_norm("1e-5"), layer_norm("1e-4"), options)->samples == 8);
+  EXPECT_TRUE(check(layer_norm("1e-5"), layer_norm("1e-4"), options)->samples == kSampleKinds);
   options.same_constants = true;
   const auto other = check(layer_norm("1e-5"), layer_norm("1e-4"), options);
   EXPECT_FALSE(other->equal);
