@@ -33,8 +33,8 @@ core::Status Optimizer::search_graphs() {
     report_.trials.emplace().runtime = clock_->runtime();
     if (!closes_always_) add_forms(options_.trials.forms, start_);
   }
-  const bool has_gain = !start_.steps.empty() ||
-                        (report_.baseline_speedup && report_.baseline_speedup->low > 1);
+  const bool has_gain =
+      !start_.steps.empty() || (report_.baseline_speedup && report_.baseline_speedup->low > 1);
   if (has_gain && options_.search.found_gain) options_.search.found_gain();
   SearchOptions options = options_.search;
   options.objective = &objective_;

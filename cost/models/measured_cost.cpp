@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cost/models/calibration.h"
+#include "cost/models/contradictions.h"
 #include "cost/models/estimate_scale.h"
 #include "cost/models/launch_cache.h"
 #include "cost/models/roofline.h"
@@ -58,6 +59,41 @@ struct Step {
     return time_conversion(backend, converted(), conversion().from, conversion().to, options);
   }
 };
+
+/// A time counts as contradicted if it is so many times what its parts take one by one, or what a
+/// larger launch takes; some kernels like larger sizes better.
+constexpr double kBesideParts = 1.3, kBesideLarger = 1.5;
+/// Measurements of one launch, in this run, that a contradiction asks for.
+constexpr int kMostAgain = 2;
+/// Samples, of all runs together, after which a time is believed in spite of contradictions.
+constexpr int kEnoughSamples = 36;
+
+/// The nodes of a launch as launches of their own, those that take time.
+ExecutionPlan parts_of(const Graph& graph, const runtime::Launch& launch,
+                       const runtime::LaunchLayouts& layouts, const runtime::FusionRules& alone) {
+  const auto layout_of = [&](core::TensorId tensor) {
+    const auto at = std::ranges::find(launch.inputs, tensor);
+    const auto number = static_cast<std::size_t>(at - launch.inputs.begin());
+    if (at != launch.inputs.end() && number < layouts.inputs.size()) return layouts.inputs[number];
+    const auto same_rank = [&](core::TensorId output) {
+      return graph.tensor(output).type.shape.size() == graph.tensor(tensor).type.shape.size();
+    };
+    const bool as_result = !layouts.outputs.empty() && same_rank(launch.outputs.front());
+    return as_result ? layouts.outputs.front() : runtime::Layout::kRowMajor;
+  };
+  ExecutionPlan plan;
+  for (const core::NodeId node : launch.nodes()) {
+    if (runtime::is_free(graph, node)) continue;
+    const runtime::Launch& part =
+        plan.launches.emplace_back(runtime::grow_launch(graph, node, alone));
+    runtime::LaunchLayouts& how = plan.layouts.emplace_back();
+    for (const core::TensorId input : part.inputs) how.inputs.push_back(layout_of(input));
+    for (const core::TensorId output : part.outputs) how.outputs.push_back(layout_of(output));
+    plan.steps.push_back(
+        {PlanStep::Kind::kLaunch, static_cast<std::uint32_t>(plan.launches.size() - 1)});
+  }
+  return plan;
+}
 
 /// In the order in which they run; views cost nothing.
 std::vector<Step> steps_of(const Graph& graph, const ExecutionPlan& plan) {
@@ -129,8 +165,9 @@ class MeasuredCost final : public CostModel {
   // From here on the caller holds the cache's lock for pricing: one thread at a time.
 
   Priced price_step(const Step& step) {
-    const auto measured = find_or_measure(step);
+    auto measured = find_or_measure(step);
     if (!measured) return estimate(step, measured.error().message);
+    if (timing_) confirm(step, *measured);
     return {{rounded_us(measured->cost_us), measured->spread_us, false}, measured->implementation};
   }
 
@@ -147,12 +184,79 @@ class MeasuredCost final : public CostModel {
     if (timing_->must_stop()) return core::unavailable("interrupted before it was timed");
     const auto measured = step.time(backend_, *timing_);
     if (!measured) {
-      if (timing_->failed) timing_->failed(measured.error());
+      const bool is_interrupted = measured.error().code == core::ErrorCode::kInterrupted;
+      if (timing_->failed && !is_interrupted) timing_->failed(measured.error());
       return measured.error();
     }
     if (!is_believed(step, *measured)) return repeat(step, signature, *measured);
     keep(signature, *measured);
     return *measured;
+  }
+
+  void keep(const std::string& signature, const Measurement& measured) {
+    known_times().note(signature, measured.cost_us);
+    // A database that cannot be written costs time in the next run, nothing else.
+    if (database_ && database_->store(device_, signature, measured) && timing_->kept)
+      timing_->kept();
+  }
+
+  /// Of this run, and of all before it.
+  KnownTimes& known_times() {
+    if (!known_times_)
+      known_times_.emplace(database_ ? database_->entries(device_)
+                                     : std::vector<CostDatabase::Entry>());
+    return *known_times_;
+  }
+
+  /// A time that was taken while the machine did other things would hide for good what the launch
+  /// gains: what contradicts other times is measured again, and the least time counts. The samples
+  /// in the database are those of all its measurements.
+  void confirm(const Step& step, Measurement& measured) {
+    const std::string signature = step.signature();
+    for (int again = 0; again < kMostAgain && measured.samples < kEnoughSamples; ++again) {
+      if (timing_->must_stop() || !is_contradicted(step, signature, measured.cost_us)) return;
+      auto fresh = step.time(backend_, *timing_);
+      if (!fresh) return;
+      fresh->samples += measured.samples;
+      if (fresh->cost_us > measured.cost_us) {
+        measured.samples = fresh->samples;
+        if (step.is_launch()) backend_.choose(signature, measured.implementation);
+      } else {
+        measured = *std::move(fresh);
+      }
+      keep(signature, measured);
+    }
+  }
+
+  bool is_contradicted(const Step& step, const std::string& signature, double cost_us) {
+    const auto larger_us = known_times().least_of_larger(signature);
+    if (larger_us && cost_us > kBesideLarger * *larger_us) return true;
+    return step.is_launch() && step.launch().nodes().size() > 1 &&
+           is_more_than_parts(step, cost_us);
+  }
+
+  /// Parts of which no time is known are timed only if the others leave room for a doubt.
+  bool is_more_than_parts(const Step& step, double cost_us) {
+    const ExecutionPlan parts = parts_of(step.graph, step.launch(), step.layouts(),
+                                         backend_.fusion(runtime::Fusion::kNone));
+    const std::vector<Step> steps = steps_of(step.graph, parts);
+    double sum_us = 0;
+    std::vector<const Step*> unknown;
+    for (const Step& part : steps) {
+      const auto us = known_times().find(part.signature());
+      if (us)
+        sum_us += *us;
+      else
+        unknown.push_back(&part);
+    }
+    if (unknown.size() == steps.size()) return false;
+    for (const Step* part : unknown) {
+      if (cost_us <= kBesideParts * sum_us) return false;
+      const auto measured = find_or_measure(*part);
+      if (!measured) return false;
+      sum_us += measured->cost_us;
+    }
+    return cost_us > kBesideParts * sum_us;
   }
 
   bool may_time() const { return timing_ && !timing_->must_stop(); }
@@ -172,12 +276,6 @@ class MeasuredCost final : public CostModel {
     if (step.is_launch()) backend_.choose(signature, lowest.implementation);
     keep(signature, lowest);
     return lowest;
-  }
-
-  /// A database that cannot be written costs time in the next run, nothing else.
-  void keep(const std::string& signature, const Measurement& measured) {
-    if (database_ && database_->store(device_, signature, measured) && timing_->kept)
-      timing_->kept();
   }
 
   /// Scaled by what was measured of the device, if that is all that there will be.
@@ -236,6 +334,7 @@ class MeasuredCost final : public CostModel {
   LaunchCache cache_;
   std::optional<RooflineParameters> calibration_;
   std::optional<EstimateScale> scale_;
+  std::optional<KnownTimes> known_times_;
 };
 
 }  // namespace

@@ -275,7 +275,8 @@ class Trials {
       note_if_ordinary(EdgeEffect::kInfinity);
     else if (reach_ == EdgeReach::kOrdinary && !are_alike(output, source, target) &&
              !seen_.has(type_, EdgeEffect::kOtherValue, reach_) &&
-             are_alike_without_specials(output, element))
+             are_alike_without_specials(output, element) &&
+             (both_choose() || differs_by_more_than_rounding(output, element)))
       note(EdgeEffect::kOtherValue);
   }
 

@@ -97,7 +97,7 @@ class Belief(unittest.TestCase):
 
     def test_a_forged_line_proves_nothing(self):
         digest = re.search(r"rule ([0-9a-f]{16})", self.written(TRUE)).group(1)
-        for line in ["proof all-sizes; types: any; floats: exact; edges: none; verifier 2; "
+        for line in ["proof all-sizes; types: any; floats: exact; edges: none; verifier 3; "
                      f"z3 4.8.12; rule {digest}", "proof all-sizes; floats: exact; verifier 0; z3 0.1"]:
             done = self.optimize(self.file(FALSE + f"  {line}\n"))
             self.assertEqual(done.returncode, 4, done.stderr)
@@ -173,7 +173,7 @@ class Belief(unittest.TestCase):
         self.listed(self.file(TRUE))
         [other] = [e for e in self.entries() if e != entry]
         for forged in [text[:len(text) // 2], "", other.read_text(),
-                       re.sub("unproved .*", "proof all-sizes; floats: exact; verifier 2", text)]:
+                       re.sub("unproved .*", "proof all-sizes; floats: exact; verifier 3", text)]:
             entry.write_text(forged)
             done = self.optimize(self.file(FALSE))
             self.assertEqual(done.returncode, 4, done.stderr)

@@ -299,6 +299,102 @@ TEST_F(MeasuredCostTest, RecordedCostsMeasureNothing) {
   EXPECT_EQ(backend_.compiled, 0);
 }
 
+/// Times that were taken while the machine did other things. What they are measured as again, here,
+/// is far below them, however busy the machine is now.
+class ContradictionTest : public MeasuredCostTest {
+ protected:
+  static constexpr double kWrongUs = 1e9;
+
+  void SetUp() override { kept_ = database(); }
+  void put(const std::string& signature, double us, int samples = 9) {
+    ASSERT_TRUE(kept_->store(backend_.device().key(), signature, {us, 0, samples, "fake"}));
+  }
+  Measurement known(const std::string& signature) {
+    return kept_->find(backend_.device().key(), signature).value();
+  }
+  /// By a run of its own, which counts its kernels anew.
+  double cost_of(const Graph& graph) {
+    backend_.compiled = 0;
+    return model(kept_.get())->graph_cost(graph).total_us;
+  }
+
+  std::unique_ptr<CostDatabase> kept_;
+  const Graph fused_ = graph_of(R"(graph g
+    x: f32[4, 4]   w: f32[4, 4]
+    y = matmul(x, w)
+    r = relu(y)
+    return r)");
+  const std::string matmul_ = "matmul(%0, %1) | %0: f32[4, 4] | %1: f32[4, 4] | result: f32[4, 4]",
+                    both_ = "matmul(%0, %1) -> relu(%) | %0: f32[4, 4] | %1: f32[4, 4] | result: "
+                            "f32[4, 4]",
+                    relu_ = "relu(%0) | %0: f32[4, 4] | result: f32[4, 4]";
+};
+
+TEST_F(ContradictionTest, AFusedLaunchThatTakesLongerThanItsPartsIsMeasuredAgain) {
+  put(both_, kWrongUs);
+  put(matmul_, 16);
+  EXPECT_LT(cost_of(fused_), kWrongUs / 2);
+  EXPECT_LT(known(both_).cost_us, kWrongUs / 2) << "the next run knows it, too";
+  EXPECT_GT(known(both_).samples, 9);
+  EXPECT_LT(known(relu_).cost_us, kWrongUs / 2) << "measured, as the matmul alone leaves a doubt";
+  EXPECT_EQ(known(matmul_).cost_us, 16);
+}
+
+TEST_F(ContradictionTest, NoPartMeasuredIsNoContradiction) {
+  put(both_, kWrongUs);
+  EXPECT_EQ(cost_of(fused_), kWrongUs);
+  EXPECT_EQ(backend_.compiled, 0);
+}
+
+TEST_F(ContradictionTest, WhatItsPartsExplainIsNotMeasuredAgain) {
+  put(both_, 20);
+  put(matmul_, 16);
+  EXPECT_EQ(cost_of(fused_), 20);
+  EXPECT_EQ(backend_.compiled, 0);
+}
+
+TEST_F(ContradictionTest, ALaunchThatTakesLongerThanALargerOneIsMeasuredAgain) {
+  put(relu_, kWrongUs);
+  put("relu(%0) | %0: f32[8, 4] | result: f32[8, 4]", 3);
+  const Graph graph = graph_of(R"(graph g
+    x: f32[4, 4]
+    y = relu(x)
+    return y)");
+  EXPECT_LT(cost_of(graph), kWrongUs / 2);
+  EXPECT_LT(known(relu_).cost_us, kWrongUs / 2);
+}
+
+TEST_F(ContradictionTest, OtherOperatorsTypesAndSmallerSizesSayNothing) {
+  put(relu_, kWrongUs);
+  put("relu(%0) | %0: f32[8, 2] | result: f32[8, 2]", 3);
+  put("relu(%0) | %0: f32[1, 8] | result: f32[1, 8]", 3);
+  put("relu(%0) | %0: f16[8, 8] | result: f16[8, 8]", 3);
+  put("abs(%0) | %0: f32[8, 8] | result: f32[8, 8]", 3);
+  const Graph graph = graph_of(R"(graph g
+    x: f32[4, 4]
+    y = relu(x)
+    return y)");
+  EXPECT_EQ(cost_of(graph), kWrongUs);
+  EXPECT_EQ(backend_.compiled, 0);
+}
+
+/// A launch may really take longer than others say that it should.
+TEST_F(ContradictionTest, WhatStaysContradictedIsBelievedInTheEnd) {
+  put(both_, kWrongUs);
+  put(matmul_, 0);
+  put(relu_, 0);
+  int runs = 0;
+  for (int samples = 0; runs < 20 && samples != known(both_).samples; ++runs) {
+    samples = known(both_).samples;
+    cost_of(fused_);
+  }
+  EXPECT_GT(runs, 1);
+  EXPECT_LT(runs, 20);
+  const double believed_us = known(both_).cost_us;
+  EXPECT_NEAR(cost_of(fused_), believed_us, 1e-3);
+  EXPECT_EQ(backend_.compiled, 0);
+}
+
 /// A session in which there is time for two launches: the next one goes on where it ended, and
 /// measures nothing again.
 TEST_F(MeasuredCostTest, GoesOnInTheNextSessionWhereTimeWasOver) {

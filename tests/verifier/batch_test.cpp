@@ -171,6 +171,11 @@ TEST(Batch, ValuesAreNamedTogether) {
   const std::vector<NamedValues> sets = {
       {{"s", std::int64_t{1}}, {"e", 0.5}}, {{"c", -0.25}}, {{"s", std::int64_t{2}}, {"e", 2.0}}};
   EXPECT_EQ(set_text(sets), "(s, e) in {(1, 0.5), (2, 2)}, c in {-0.25}");
+  std::vector<NamedValues> many;
+  for (std::int64_t k = 0; k < 40; ++k) many.push_back({{"s", k}, {"t", k}});
+  EXPECT_EQ(set_text(many), "40 of (s, t)");
+  many.push_back({{"s", std::int64_t{1}}});
+  EXPECT_EQ(set_text(many), "40 of (s, t), s in {1}");
 }
 
 TEST(Batch, IsTheSameForAnyNumberOfThreads) {

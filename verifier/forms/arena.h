@@ -72,7 +72,7 @@ class Arena {
   static constexpr std::size_t kMaxAtoms = 200'000;
   /// Of atoms, while symbols are replaced. An atom that is read twice is visited twice, so nested
   /// ones are visited exponentially often.
-  static constexpr std::uint64_t kMaxVisits = 100'000'000;
+  static constexpr std::uint64_t kMaxVisits = 20'000'000;
 
   const Atom* intern(Atom atom);
   static std::uint32_t free_height(const NormalForm& summands, std::uint32_t height);

@@ -37,7 +37,8 @@ struct Verdict {
 struct VerifyOptions {
   /// Most proofs of shipped rules take less than 6,000, the longest a little over 20,000.
   std::uint64_t max_steps = 30'000;
-  std::uint64_t max_pairs = 1'000'000;
+  /// Pairs of expressions to match, of which those proofs try up to 5,000.
+  std::uint64_t max_pairs = 200'000;
   int refutation_sizes = 40;  ///< At how many sizes a counterexample is looked for.
   std::uint64_t seed = 0;
   /// Ask the solver again for every refutation that an accepted proof rests on.

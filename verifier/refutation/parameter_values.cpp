@@ -56,7 +56,12 @@ std::string parameter_text(const Rule& rule, const rules::Bindings& values) {
 }
 
 std::string set_text(std::span<const NamedValues> sets) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> by_names;
+  struct Group {
+    std::string names;
+    std::vector<std::string> values;
+    bool has_reals = false;
+  };
+  std::vector<Group> groups;
   for (const NamedValues& set : sets) {
     std::vector<std::string> names, values;
     for (const auto& [name, value] : set) {
@@ -64,13 +69,20 @@ std::string set_text(std::span<const NamedValues> sets) {
       values.push_back(value_text(value));
     }
     const std::string key = in_parentheses(names);
-    auto known = std::ranges::find(by_names, key, [](const auto& entry) { return entry.first; });
-    if (known == by_names.end()) known = by_names.insert(known, {key, {}});
-    known->second.push_back(in_parentheses(values));
+    auto group = std::ranges::find(groups, key, &Group::names);
+    if (group == groups.end()) group = groups.insert(group, {key, {}});
+    group->values.push_back(in_parentheses(values));
+    group->has_reals = std::ranges::any_of(
+        set, [](const auto& entry) { return std::holds_alternative<double>(entry.second); });
   }
+  constexpr std::size_t kLong = 120;
   std::string text;
-  for (const auto& [names, values] : by_names)
-    text += fmt::format("{}{} in {{{}}}", text.empty() ? "" : ", ", names, fmt::join(values, ", "));
+  for (const auto& [names, values, has_reals] : groups) {
+    if (!text.empty()) text += ", ";
+    const std::string listed = fmt::format("{} in {{{}}}", names, fmt::join(values, ", "));
+    const bool is_listed = has_reals || text.size() + listed.size() <= kLong;
+    text += is_listed ? listed : fmt::format("{} of {}", values.size(), names);
+  }
   return text;
 }
 

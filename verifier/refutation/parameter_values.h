@@ -25,7 +25,8 @@ NamedValues named_values(const rules::Rule& rule, std::span<const core::Symbol> 
 
 /// `s = 2, epsilon = 0.5`. Precondition: each parameter has a value.
 std::string parameter_text(const rules::Rule& rule, const rules::Bindings& values);
-/// `s in {1, 2}, (s, epsilon) in {(1, 0.5), (2, 0.25)}`: those with the same names together.
+/// `s in {1, 2}, (s, epsilon) in {(1, 0.5), (2, 0.25)}`: those with the same names together. Once
+/// that gets long, integers are counted: `8 of (s, t)`.
 std::string set_text(std::span<const NamedValues> sets);
 
 }  // namespace soapstone::verifier
