@@ -71,6 +71,16 @@ rule abs_of_neg_through_views
 """
 
 
+# It holds at one size alone.
+SUM_OF_ONE = """
+rule sum_of_one
+  x: [m, 1]
+  source
+    y = reduce_sum(x; axes=[1], keep_dims=1)
+  target
+    y = x
+"""
+
 # Far from 0 the left side overflows, and the right one does not.
 EXP_AND_LOG = """
 rule relu_of_log_of_exp
@@ -233,7 +243,9 @@ class WrittenModelsTest(unittest.TestCase):
                             for note in report["notes"]), report["notes"])
 
     def test_changes_that_hold_at_some_sizes_alone_are_left_out(self):
-        """A reduction over one element is none, and the rest is faster at all sizes."""
+        """A sum over one element is that element, and the rest is faster at all sizes."""
+        rules = self.space.path / "one.rules"
+        rules.write_text(SUM_OF_ONE)
         weights = {"ends": np.array([1], np.int64)}
         nodes = linear_layers(weights) + [
             helper.make_node("ReduceSum", ["z", "ends"], ["r"], keepdims=1),
@@ -242,7 +254,7 @@ class WrittenModelsTest(unittest.TestCase):
                      {"p": ["batch", 16], "y": [4, 1]}, weights, 17)
         for fixed in (False, True):
             written, output, report = self.optimize(path, "--shape", "batch=3", "--shape", "n=1",
-                                                    *(["--fix-shapes"] if fixed else []))
+                                                    "--rules", rules, *(["--fix-shapes"] if fixed else []))
             operators = [node.op_type for node in written.graph.node]
             self.assertEqual(operators.count("MatMul"), 1)
             self.assertEqual("ReduceSum" in operators, not fixed, report["notes"])
