@@ -296,7 +296,7 @@ class OutputFiles(unittest.TestCase):
     def test_two_outputs_are_two_files(self):
         out = self.path / "out"
         self.refuses(2, "--output and --proof are the same file", "-o", out, "--proof", out)
-        self.refuses(2, "--json and --trace are the same file", "-o", out, "--json", "r", "--trace",
+        self.refuses(2, "--trace and --json are the same file", "-o", out, "--json", "r", "--trace",
                      "./r")
         self.assertFalse(out.exists())
         done = run("optimize-graph", self.model, *FAST, "--dry-run", "--json", "/dev/null",

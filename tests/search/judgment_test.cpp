@@ -408,7 +408,7 @@ Graph around_opaque(bool reads_sequence = false) {
                                     {"domain", std::string("mine")},
                                     {"proto", std::string()}};
   std::vector<core::TensorId> inputs = {before};
-  if (reads_sequence) inputs.push_back(builder.add_input("s", {core::DataType::kOther, {}, false}));
+  if (reads_sequence) inputs.push_back(builder.add_input("s", {core::DataType::kOther, {}, true}));
   const auto secret = builder.add_node(ops::opaque_schema(), attributes, inputs, {type}, "secret");
   builder.set_outputs({twice(secret[0])});
   return std::move(builder).finish().value();
