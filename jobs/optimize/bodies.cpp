@@ -333,6 +333,10 @@ core::Status optimize_bodies(const OptimizeRequest& request, const OptimizeJob& 
                              const Context& context) {
   if (request.graph || report.outcome == search::Outcome::kNotEquivalent || !has_bodies(job.model))
     return core::Done{};
+  if (context.stop.stop_requested()) {
+    run.notes.emplace_back("the bodies of nodes are as they were: an interrupt came first");
+    return core::Done{};
+  }
   return BodiesJob(request, job, report, run, context).run();
 }
 

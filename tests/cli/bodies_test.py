@@ -82,7 +82,8 @@ class Bodies(unittest.TestCase):
     def optimize(self, model, *arguments):
         result = P / "result.onnx"
         result.unlink(missing_ok=True)
-        done = run("optimize-graph", model, "-o", result, *QUICK, *arguments, "--json", P / "r.json")
+        done = run("optimize-graph", model, "-o", result, *QUICK, *arguments, "--json", P / "r.json",
+                   timeout=400)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         onnx.checker.check_model(onnx.load(result), full_check=True)
         self.scopes_do_not_clash(onnx.load(result).graph, set())
@@ -286,6 +287,14 @@ class Bodies(unittest.TestCase):
         model = self.loop("through.onnx", two_products("s", "l", "t"), product_weights("l"),
                           outputs=("s", "t"),
                           more=[numpy_helper.from_array(np.int64(2), "trips")])
+        result, report = self.optimize(model)
+        self.improved(report)
+        self.same(model, result, {"x": self.draw(4, 8)})
+
+    def test_a_body_with_one_tensor_as_two_results(self):
+        model = self.loop("twice.onnx", two_products("s", "l", "h"), product_weights("l"),
+                          outputs=("h", "h"),
+                          more=[numpy_helper.from_array(np.int64(3), "trips")])
         result, report = self.optimize(model)
         self.improved(report)
         self.same(model, result, {"x": self.draw(4, 8)})
