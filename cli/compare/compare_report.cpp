@@ -114,16 +114,16 @@ ordered_json number_or_null(const std::optional<double>& value) {
   return value ? ordered_json(*value) : ordered_json(nullptr);
 }
 
-std::string_view verdict_word(jobs::CompareOutcome::Verdict verdict) {
-  switch (verdict) {
-  case jobs::CompareOutcome::Verdict::kEqual:
-    return "equal";
+std::string_view verdict_word(const jobs::CompareOutcome& outcome) {
+  switch (outcome.verdict()) {
   case jobs::CompareOutcome::Verdict::kDifferent:
     return "different";
   case jobs::CompareOutcome::Verdict::kNotDecided:
     return "not decided";
+  case jobs::CompareOutcome::Verdict::kEqual:
+    break;
   }
-  return "";
+  return verdict_text(outcome);
 }
 
 ordered_json numbers_json(const jobs::CompareRequest& request,
@@ -132,7 +132,7 @@ ordered_json numbers_json(const jobs::CompareRequest& request,
   const search::JudgeReport& judge = outcome.judge;
   return {{"a", request.a},
           {"b", request.b},
-          {"verdict", verdict_word(outcome.verdict())},
+          {"verdict", verdict_word(outcome)},
           {"equal", report.equal},
           {"samples", report.samples},
           {"rtol", number_or_null(request.equivalence.rtol)},

@@ -92,8 +92,8 @@ SampleKind sample_kind(int turn) {
   using enum SampleKind;
   constexpr SampleKind kFirst[] = {kNormal, kExtreme, kMasks,  kZero,   kHalves,    kHuge,
                                    kOne,    kTiny,    kPoints, kSpread, kStretched, kNormal};
-  constexpr SampleKind kLater[] = {kPoints, kSpread,    kHalves, kStretched,
-                                   kPoints, kStretched, kMasks,  kExtreme};
+  constexpr SampleKind kLater[] = {kPoints,    kSpread, kHalves, kPoints,
+                                   kStretched, kHalves, kPoints, kExtreme};
   static_assert(std::size(kFirst) == kSampleKinds);
   return turn < kSampleKinds
              ? kFirst[turn]

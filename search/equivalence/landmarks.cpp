@@ -120,39 +120,7 @@ bool has_numbers(const Graph& graph, TensorId id) {
   return core::size_bytes(graph.tensor(id).type.data_type) > 0;
 }
 
-/// The landmarks of one input; `reached`: by tensor, whether it is a Line of an input.
-std::vector<double> landmarks_on_lines(const Graph& graph, TensorId input,
-                                       std::vector<bool>& reached) {
-  std::vector<double> landmarks;
-  std::vector<bool> seen(graph.tensor_bound());
-  std::vector<Line> todo{{input}};
-  while (!todo.empty() && landmarks.size() < kMostNumbers) {
-    const Line line = todo.back();
-    todo.pop_back();
-    if (seen[line.tensor.index()]) continue;
-    seen[line.tensor.index()] = true;
-    if (line.is_exact) reached[line.tensor.index()] = true;
-    for (const NodeId id : graph.consumers(line.tensor)) {
-      const Node& node = graph.node(id);
-      if (line.scale != 0) {
-        for (const double number : numbers_at(graph, node))
-          for (const double sign : {1.0, -1.0})
-            add_number(landmarks, (sign * number - line.offset) / line.scale);
-      }
-      if (ops::is_opaque(node) || !(copies_elements(node) || is_elementwise(node))) continue;
-      for (const TensorId output : node.outputs)
-        if (has_numbers(graph, output)) todo.push_back(behind(line, node, output, graph));
-    }
-  }
-  return landmarks;
-}
-
-/// A number inside the graph, and one that it is compared with or clipped at.
-struct Crossing {
-  TensorId tensor;
-  double number;
-};
-
+/// Whether its results are truths, or elements that it is given: a number decides which.
 bool compares_or_clips(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   if (ops::is_opaque(node) || node.outputs.empty()) return false;
@@ -167,6 +135,42 @@ bool compares_or_clips(const Graph& graph, NodeId id) {
   return node.op->movement == core::Movement::kNone &&
          ops::choices_of(ops::semantics_of(graph, id), node.attributes).has_value();
 }
+
+/// The landmarks of one input, first those at which something is decided; `reached`: by tensor,
+/// whether it is a Line of an input.
+std::vector<double> landmarks_on_lines(const Graph& graph, TensorId input,
+                                       std::vector<bool>& reached) {
+  std::vector<double> decisive, landmarks;
+  std::vector<bool> seen(graph.tensor_bound());
+  std::vector<Line> todo{{input}};
+  while (!todo.empty() && decisive.size() + landmarks.size() < kMostNumbers) {
+    const Line line = todo.back();
+    todo.pop_back();
+    if (seen[line.tensor.index()]) continue;
+    seen[line.tensor.index()] = true;
+    if (line.is_exact) reached[line.tensor.index()] = true;
+    for (const NodeId id : graph.consumers(line.tensor)) {
+      const Node& node = graph.node(id);
+      if (line.scale != 0) {
+        auto& found = compares_or_clips(graph, id) ? decisive : landmarks;
+        for (const double sign : {1.0, -1.0})
+          for (const double number : numbers_at(graph, node))
+            add_number(found, (sign * number - line.offset) / line.scale);
+      }
+      if (ops::is_opaque(node) || !(copies_elements(node) || is_elementwise(node))) continue;
+      for (const TensorId output : node.outputs)
+        if (has_numbers(graph, output)) todo.push_back(behind(line, node, output, graph));
+    }
+  }
+  for (const double value : landmarks) add_number(decisive, value);
+  return decisive;
+}
+
+/// A number inside the graph, and one that it is compared with or clipped at.
+struct Crossing {
+  TensorId tensor;
+  double number;
+};
 
 /// Those that no landmark of an input is for.
 std::vector<Crossing> crossings_of(const Graph& graph) {

@@ -89,30 +89,34 @@ struct Drawing {
   std::uint64_t position = 0;  ///< Of the element among those of all samples, for indices.
 };
 
-/// A landmark that is drawn about, or none.
+/// A landmark that is drawn about, half of the time one of the first, or none.
 std::optional<double> any_landmark(const Drawing& drawing, Random& random) {
+  constexpr std::size_t kFirst = 4;
   if (drawing.landmarks.empty()) return std::nullopt;
-  return drawing.landmarks[random.bits() % drawing.landmarks.size()];
+  const std::size_t count =
+      random.one_in(2) ? std::min(kFirst, drawing.landmarks.size()) : drawing.landmarks.size();
+  return drawing.landmarks[random.bits() % count];
 }
 
 double draw_half(const Drawing& drawing, Random& random) {
-  if (random.one_in(3))
+  if (random.one_in(2))
     if (const auto landmark = any_landmark(drawing, random)) return *landmark;
-  return random.integer(-16, 16) / 2;
+  return random.integer(-16, 16) / 2 * (random.one_in(4) ? std::exp2(random.integer(1, 4)) : 1);
 }
 
 /// The landmark or what is near it: a unit in the last place off, a small share, a small number.
 double near(double landmark, DataType type, Random& random) {
   const double sign = random.one_in(2) ? 1 : -1;
-  switch (random.bits() % 4) {
+  switch (random.bits() % 8) {
   case 0:
     return landmark * (1 + sign * spacing(type));
   case 1:
-    return landmark * (1 + sign * std::exp2(-random.integer(2, 11)));
-  case 2:
     return landmark + sign * std::exp2(-random.integer(0, 7));
-  default:
+  case 2:
+  case 3:
     return landmark;
+  default:
+    return landmark * (1 + sign * std::exp2(-random.integer(3, 11)));
   }
 }
 
@@ -290,13 +294,13 @@ double draw(const Drawing& drawing, Random& random) {
 
 /// The largest magnitude of a spread sample. Beside the largest element small ones do not show, so
 /// it is a landmark's if there are large ones, or one of three.
-double spread_limit(DataType type, const std::vector<double>& landmarks, Random& random) {
+double spread_limit(DataType type, const std::vector<double>& landmarks, std::uint64_t seed) {
   std::vector<double> limits = {root_of_largest(type, 2), root_of_largest(type, 2),
                                 root_of_largest(type, 4), ordinary_limit(type)};
   for (const double landmark : landmarks)
     if (std::abs(landmark) > ordinary_limit(type) && std::abs(landmark) * 16 < limits.front())
       limits.push_back(std::abs(landmark) * 16);
-  return limits[random.bits() % limits.size()];
+  return limits[seed / 8 % limits.size()];  // so that samples take turns
 }
 
 /// The landmarks that a sample is drawn about: with few digits for kHalves, and otherwise no larger
@@ -325,10 +329,10 @@ std::vector<std::vector<double>> all_landmarks(const core::Graph& graph,
 }
 
 Drawing drawing_of(DataType type, SampleKind kind, const ValueRole& role,
-                   const std::vector<double>& landmarks, Random& random) {
+                   const std::vector<double>& landmarks, std::uint64_t seed) {
   Drawing drawing{type, kind, role, {}, 0, 0};
   if (kind == SampleKind::kSpread && core::is_floating(type))
-    drawing.limit = spread_limit(type, landmarks, random);
+    drawing.limit = spread_limit(type, landmarks, seed);
   if (needs_landmarks(kind)) drawing.landmarks = drawn_about(drawing, landmarks);
   return drawing;
 }
@@ -405,7 +409,7 @@ std::vector<core::Literal> sample_inputs(const core::Graph& graph, SampleKind ki
       continue;
     }
     std::vector<double> values(static_cast<std::size_t>(core::element_count(dims)));
-    Drawing drawing = drawing_of(type.data_type, kind, roles[k], about[k], random);
+    Drawing drawing = drawing_of(type.data_type, kind, roles[k], about[k], seed);
     if (kind == SampleKind::kStretched)
       drawing.limit = std::min(factor, ordinary_limit(type.data_type));
     drawing.position = seed * values.size();
