@@ -17,10 +17,7 @@ using core::Graph;
 /// Among the best, the best first, each graph once, if it is no worse than the original.
 void Searcher::remember(const Candidate& candidate) {
   if (objective_.is_better(score_before_, candidate.score)) return;
-  if (!has_told_ && options_.found_gain && objective_.is_better(candidate.score, score_before_)) {
-    has_told_ = true;
-    options_.found_gain();
-  }
+  tell_of_gain(candidate.score);
   auto& best = result_.best;
   const bool is_planned = std::ranges::any_of(
       candidate.steps, [&](const Step& step) { return step.rewriting(rules_).is_placed; });
@@ -36,6 +33,12 @@ void Searcher::remember(const Candidate& candidate) {
       &Candidate::score);
   best.insert(at, candidate);
   if (best.size() > options_.keep) best.pop_back();
+}
+
+void Searcher::tell_of_gain(const Score& score) {
+  if (has_told_ || !options_.found_gain || !objective_.is_better(score, score_before_)) return;
+  has_told_ = true;
+  options_.found_gain();
 }
 
 void Searcher::report_progress() {

@@ -114,6 +114,7 @@ bool Searcher::apply(std::vector<Site> sites) {
       sites, rules_, objective_, stage_, [this] { return stopped() || is_enough(); }, now_);
   if (options_.trace != nullptr && now_.steps.size() > steps_before)
     options_.trace->applied({kinds_.pass(), &before, std::span(now_.steps).subspan(steps_before)});
+  tell_of_gain(now_.score);
   report_progress();
   return objective_.is_gain(score_before, now_.score, stage_);
 }

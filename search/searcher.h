@@ -102,6 +102,7 @@ class Searcher {
   void settle_best();
   void certify();
   void remember(const Candidate& candidate);
+  void tell_of_gain(const Score& score);
   void report_progress();
   StopReason stop_reason() const;
 

@@ -128,7 +128,8 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   verifier::Admission rules(search_rules, admission);
   core::give_back_freed_memory();  // reading thousands of rules leaves much
   if (job.trace) job.trace->run_begins(request, job);
-  // Before the first gain there is nothing that an interrupt could lose.
+  // Before the first gain there is nothing that an interrupt could lose, but for a checkpoint.
+  if (job.checkpoint) context.announce_results();
   job.optimize.search.found_gain = [&context] { context.announce_results(); };
   OptimizeOutcome outcome;
   auto report = search::optimize(job.model.graph, baseline, rules, *job.cost, *job.backend,
