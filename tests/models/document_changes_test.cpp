@@ -113,12 +113,13 @@ TEST_F(DocumentChanges, AFixedBatchStays) {
               HasSubstr("no input has a first size that is open or 1"));
 }
 
-TEST_F(DocumentChanges, DefaultsAreNoInputs) {
+TEST_F(DocumentChanges, ValuesThatInputsHaveByDefaultHaveNoBatch) {
   const auto path = saved(R"(g (float[1, 3] x, float[1, 3] w = {1.0, 2.0, 3.0}) => (float[1, 3] y)
       { y = Mul(x, w) })");
   ASSERT_TRUE(write_with_batch(path, 8, changed()).ok());
   const OnnxModel model = *read_onnx(changed());
-  ASSERT_EQ(model.graph.inputs().size(), 1U);
+  ASSERT_EQ(model.graph.inputs().size(), 2U);
+  EXPECT_EQ(model.graph.tensor(model.graph.inputs()[1]).type.shape, (core::Shape{1, 3}));
   EXPECT_EQ(model.graph.tensor(model.graph.outputs()[0]).type.shape, (core::Shape{8, 3}));
 }
 
