@@ -136,14 +136,14 @@ def larger_above_a_million(draw):
 
 @family
 def strict_or_not(draw):
-    x, c = reals(draw), round(draw.uniform(-5, 90), draw.choice([0, 1, 2]))
+    x, c = reals(draw), round(draw.uniform(1, 90), draw.choice([0, 1, 2]))
     return above(x, c, 2.0), below_or_equal(x, c, 2.0), above(x, c, 2.0, "GreaterOrEqual")
 
 
 @family
 def strict_or_not_behind_a_scale(draw):
     x, numbers = reals(draw), {"a": draw.choice([2.0, 4.0, 0.5]), "b": float(draw.randint(-3, 3))}
-    before, c = "u = Mul(x, a) t = Add(u, b)", float(draw.randint(2, 12))
+    before, c = "u = Mul(x, a) t = Add(u, b)", float(draw.randint(4, 12))  # at 0, 2x is x
     return (above(x, c, 2.0, before=before, **numbers),
             below_or_equal(x, c, 2.0, before="u = Mul(a, x) t = Add(b, u)", **numbers),
             above(x, c, 2.0, "GreaterOrEqual", before=before, **numbers))
