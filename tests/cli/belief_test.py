@@ -188,8 +188,8 @@ class Belief(unittest.TestCase):
         text = self.written(TRUE)
         self.assertEqual(self.optimize(self.file(text), "--trust-proofs").returncode, 0)
         self.assertEqual(self.entries(), [])
-        for broken in [text.replace("verifier 2", "verifier 1"),
-                       text.replace("verifier 2", "verifier 0"),
+        for broken in [text.replace("verifier 3", "verifier 2"),
+                       text.replace("verifier 3", "verifier 0"),
                        text.replace("matmul(x, u)", "matmul(u, x)"), TRUE]:
             done = self.optimize(self.file(broken), "--trust-proofs")
             self.assertEqual(done.returncode, 4, done.stderr)
