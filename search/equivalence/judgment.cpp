@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "ops/definition/registry.h"
+
 namespace soapstone::search {
 namespace {
 
@@ -109,10 +111,15 @@ std::vector<Rounding> Judgment::rounding_to(int sample, const core::Result<Resul
   return seen;
 }
 
-/// Once more, with other neighbors. On a model that cannot be moved the inputs are moved alone.
+/// Once more, with other neighbors. On a model that cannot be moved the inputs are moved alone; in
+/// opaque nodes, as bodies of loops are, nobody else can move anything.
 void Judgment::move(int sample, Noise& noise) {
   const auto turn = static_cast<std::uint64_t>(noise.moves++);
-  const auto inputs = moved_inputs(options_, sample, inputs_on(sample), options_.seed + turn);
+  const std::uint64_t seed = options_.seed + turn;
+  const bool is_opaque = std::ranges::any_of(
+      original_.order(), [&](core::NodeId id) { return ops::is_opaque(original_.node(id)); });
+  const auto inputs = is_opaque ? perturbed(inputs_on(sample), seed)
+                                : moved_inputs(options_, sample, inputs_on(sample), seed);
   judge_.move(turn);
   auto moved = run_on(Judge::Model::kMovedOriginal, inputs);
   if (!moved) {
