@@ -57,13 +57,35 @@ bool Searcher::improve(const Pass& pass) {
 bool Searcher::improve(const Pass& pass, const Way& way) {
   const std::vector<Region> regions = regions_of(pass.region_size);
   if (stopped()) return false;
-  const bool is_all = search_new(pointers_to(regions), pass, way);
+  std::vector<const Region*> to_search = pointers_to(regions);
+  if (way.guide == Guide::kLatencyAtGrowth || way.guide == Guide::kLatencyNoGrowth) {
+    const std::size_t most =
+        way.guide == Guide::kLatencyAtGrowth ? objective_.weight_limit().most_growth() : 0;
+    std::erase_if(to_search, [&](const Region* region) {
+      return growth_of(*region, pass.moves(Guide::kLatency)) <= most;
+    });
+  }
+  const bool is_all = search_new(to_search, pass, way);
   std::vector<Site> sites;
-  for (const Region& region : regions) {
-    const RegionResult* found = kinds_.find(region, way);
-    if (found != nullptr && !found->steps.empty()) sites.push_back({&region, found});
+  for (const Region* region : to_search) {
+    const RegionResult* found = kinds_.find(*region, way);
+    if (found != nullptr && !found->steps.empty()) sites.push_back({region, found});
   }
   return apply(std::move(sites)) || (!is_all && !stopped());
+}
+
+/// By how much the weights of a region grow in what was found there; 0 if nothing was.
+std::size_t Searcher::growth_of(const Region& region, const Way& way) {
+  const RegionResult* const found = kinds_.find(region, way);
+  if (found == nullptr || found->steps.empty()) return 0;
+  const auto [known, is_new] = growth_.try_emplace(found, 0);
+  if (is_new) {
+    const WeightLimit& limit = objective_.weight_limit();
+    const std::size_t before = limit.bytes_of_part(region.graph);
+    const std::size_t after = limit.bytes_of_part(graph_behind(region.graph, rules_, found->steps));
+    known->second = after > before ? after - before : 0;
+  }
+  return known->second;
 }
 
 /// Searches regions in both ways until it is decided which suits each family. False: some families

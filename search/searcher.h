@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -46,6 +47,7 @@ class Searcher {
   std::vector<Region> regions_of(std::size_t region_size);
   bool improve(const Pass& pass);
   bool improve(const Pass& pass, const Way& way);
+  std::size_t growth_of(const Region& region, const Way& way);
   bool improve_by_contest(const Pass& pass);
   bool take_trials(const Pass& pass, const std::vector<Region>& regions);
   bool apply(std::vector<Site> sites);
@@ -129,6 +131,7 @@ class Searcher {
   std::uint64_t work_of_rung_ = 0;
   bool is_cut_short_ = false;  ///< The last rung ended at its limit of work.
   Candidate now_;              ///< The best graph, from which the search goes on.
+  std::map<const RegionResult*, std::size_t> growth_;  ///< Of weights, in bytes.
   double best_traced_us_ = 0;
   bool has_told_ = false;  ///< SearchOptions::found_gain was called.
   double started_ = 0;

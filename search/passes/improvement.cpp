@@ -62,6 +62,17 @@ bool holds(const Site& site, verifier::Admission& admission) {
   return true;
 }
 
+Graph graph_behind(const Graph& region, const rules::RuleSet& rules,
+                   std::span<const RegionStep> steps) {
+  Graph graph = region;
+  for (const RegionStep& step : steps) {
+    auto next = rules::apply(graph, rules[step.rewrite.rule], step.rewrite.match);
+    CHECK(next.ok(), "a rewrite that fitted once does not fit again");
+    graph = *std::move(next);
+  }
+  return graph;
+}
+
 void price_by_latency(const Graph& region, const rules::RuleSet& rules, cost::CostModel& latency,
                       RegionResult& result) {
   Graph graph = region;

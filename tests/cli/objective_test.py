@@ -119,7 +119,7 @@ class HugeGraphsTest(unittest.TestCase):
                    "heads=4", "--set", "embeddings=0", "--set", "seq=32")
 
     def test_swin(self):
-        self.check(1.04, "swin", "--set", "depth3=6", "--set", "width=12", "--set", "image=64",
+        self.check(1.04, "swin", "--set", "depth3=12", "--set", "width=12", "--set", "image=64",
                    "--set", "window=2", "--set", "classes=10")
 
     def test_recurrent_cells(self):
