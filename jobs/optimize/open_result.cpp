@@ -64,12 +64,12 @@ std::set<core::NodeId> varying_constants(const core::Graph& graph, const core::G
 class Opening {
  public:
   Opening(const OptimizeRequest& request, const OptimizeJob& job, const core::Graph& graph,
-          const search::ProofChain& chain, search::Latitude latitude, OtherSizes& others,
-          const Context& context)
+          const search::ProofChain& chain, search::Latitude latitude, const Context& context)
       : request_(request), job_(job), graph_(graph), chain_(chain), latitude_(latitude),
-        models_(others), context_(context) {}
+        models_(*job.other_sizes), context_(context) {}
 
-  /// The open dimensions that alone cannot stay open.
+  /// The open dimensions that alone cannot stay open, and why, tried at one other size. At a stop:
+  /// none, since nobody knows.
   std::vector<std::string> closed() {
     std::vector<std::string> closed;
     for (const OpenDimension& dimension : models::open_dimensions(job_.model)) {
@@ -301,15 +301,15 @@ std::shared_ptr<const models::OnnxModel> OtherSizes::at(const OptimizeRequest& r
 }
 
 OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
-                            const search::OptimizeReport& report, OtherSizes& others,
-                            const Context& context) {
-  return Opening(request, job, report.graph, report.chain, report.latitude, others, context).run();
+                            const search::OptimizeReport& report, const Context& context) {
+  return Opening(request, job, report.graph, report.chain, report.latitude, context).run();
 }
 
-std::vector<std::string> closed_sizes(const OptimizeRequest& request, const OptimizeJob& job,
-                                      const core::Graph& result, const search::ProofChain& chain,
-                                      OtherSizes& others, const Context& context) {
-  return Opening(request, job, result, chain, {}, others, context).closed();
+void keep_sizes_open(const OptimizeRequest& request, OptimizeJob& job, const Context& context) {
+  if (request.fix_shapes || models::open_dimensions(job.model).empty()) return;
+  job.optimize.closed_sizes = [&](const core::Graph& graph, const search::ProofChain& chain) {
+    return Opening(request, job, graph, chain, {}, context).closed();
+  };
 }
 
 }  // namespace soapstone::jobs

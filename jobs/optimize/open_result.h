@@ -44,13 +44,10 @@ struct OpenResult {
 /// yet. Takes no part in what is computed at the sizes given: a failure elsewhere means that sizes
 /// are declared as they are here.
 OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
-                            const search::OptimizeReport& report, OtherSizes& others,
-                            const Context& context);
+                            const search::OptimizeReport& report, const Context& context);
 
-/// The sizes that the model leaves open and no file of the result can, if such steps lead to it,
-/// and why. Each is tried alone at one other size. At a stop: none, since nobody knows.
-std::vector<std::string> closed_sizes(const OptimizeRequest& request, const OptimizeJob& job,
-                                      const core::Graph& result, const search::ProofChain& chain,
-                                      OtherSizes& others, const Context& context);
+/// Has the search leave out what closes sizes that the model leaves open, unless the request allows
+/// that. All three must outlive it.
+void keep_sizes_open(const OptimizeRequest& request, OptimizeJob& job, const Context& context);
 
 }  // namespace soapstone::jobs

@@ -109,12 +109,7 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   const auto load_before = core::sample_load();
   SOAPSTONE_ASSIGN_OR_RETURN(OptimizeJob job, prepare(request, context));
   if (has_bodies(job.model)) share_time(job);
-  job.other_sizes = std::make_shared<OtherSizes>();
-  if (!request.fix_shapes && !models::open_dimensions(job.model).empty()) {
-    job.optimize.closed_sizes = [&](const core::Graph& graph, const search::ProofChain& chain) {
-      return closed_sizes(request, job, graph, chain, *job.other_sizes, context);
-    };
-  }
+  keep_sizes_open(request, job, context);
   const rules::RuleSet baseline_rules(job.rules.baseline);
   KeptProofs kept(context.progress);
   const verifier::AdmissionOptions admission{.allow_unproved = request.rules.allow_unproved,

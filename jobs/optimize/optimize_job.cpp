@@ -16,6 +16,7 @@
 #include "jobs/kernels/runtime_cost.h"
 #include "jobs/models/model_files.h"
 #include "jobs/optimize/check_request.h"
+#include "jobs/optimize/open_result.h"
 #include "jobs/optimize/optimize_output.h"
 #include "models/onnx/open_sizes.h"
 #include "models/onnx/writing/contrib.h"
@@ -323,6 +324,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, const Context&
 core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules rules,
                                   const Context& context) {
   OptimizeJob job;
+  job.other_sizes = std::make_shared<OtherSizes>();
   job.rules = std::move(rules);
   SOAPSTONE_RETURN_IF_ERROR(find_model(request, job, context));
   SOAPSTONE_RETURN_IF_ERROR(check_weight_files(request, job.model));
@@ -374,8 +376,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   SOAPSTONE_RETURN_IF_ERROR(find_clock(request, job, context));
   SOAPSTONE_RETURN_IF_ERROR(add_rules(request, job, context));
   set_forms_apart(request, job, context);
-  SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify,
-                             verify_options(request, job.model, *job.backend));
+  SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(request, job.model, *job.backend));
   SOAPSTONE_RETURN_IF_ERROR(find_judge(request, job));
   return job;
 }

@@ -36,7 +36,7 @@ struct OptimizeJob {
   std::unique_ptr<FileClock> clock;                ///< Null: our executor is the runtime.
   std::unique_ptr<TraceWriter> trace;              ///< Null: no trace was asked for.
   std::unique_ptr<search::Checkpoint> checkpoint;  ///< Null: the search keeps no checkpoint.
-  std::shared_ptr<OtherSizes> other_sizes;         ///< For a model that leaves sizes open.
+  std::shared_ptr<OtherSizes> other_sizes;         ///< Never null.
   search::OptimizeOptions optimize;
 
   runtime::Backend& timing() const { return rounding ? *rounding : *backend; }

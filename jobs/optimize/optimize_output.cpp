@@ -110,7 +110,7 @@ core::Status write_result(const OptimizeRequest& request, const OptimizeJob& job
     nothing.input = report.chain.input;
     return write_proof(request, nothing);
   }
-  const OpenResult open = leave_sizes_open(request, job, report, *job.other_sizes, context);
+  const OpenResult open = leave_sizes_open(request, job, report, context);
   if (!open.note.empty()) run.notes.push_back(open.note);
   std::span<const core::NodeId> computed;
   if (open.file) computed = open.computed;

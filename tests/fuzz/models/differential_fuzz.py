@@ -57,7 +57,7 @@ class Optimizer:
         self.folder = Path(folder)
         self.process = None
 
-    def ask(self, timeout=60, **job):
+    def ask(self, timeout=150, **job):
         if self.process is None:
             with open(self.folder / "stderr", "wb") as words:
                 self.process = subprocess.Popen(
