@@ -2,6 +2,7 @@
 #include "search/base/weight_growth.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -49,6 +50,12 @@ class Weights {
   /// The bytes of the weights that are made of each large constant. What is made of several is
   /// divided among them by their sizes.
   const BytesByConstant& bytes_by_constant() const { return bytes_by_constant_; }
+  /// Whether operators of several kinds read what is made of the constant, as an embedding that is
+  /// the last layer's matrix, too. Steps of a recurrent layer that share theirs are of one kind.
+  bool is_tied(std::uint64_t constant) const {
+    const auto readers = readers_.find(constant);
+    return readers != readers_.end() && readers->second.size() > 1;
+  }
 
  private:
   void begin(TensorId id) {
@@ -88,6 +95,9 @@ class Weights {
     for (const std::uint64_t source : sources_[id.index()]) together += sizes_[source];
     for (const std::uint64_t source : sources_[id.index()])
       bytes_by_constant_[source] += static_cast<double>(bytes) * sizes_[source] / together;
+    for (const NodeId reader : graph_.consumers(id))
+      for (const std::uint64_t source : sources_[id.index()])
+        if (!graph_.is_constant_expression(reader)) readers_[source].insert(graph_.node(reader).op);
   }
 
   bool is_read_when_running(TensorId id) const {
@@ -101,20 +111,10 @@ class Weights {
   std::vector<std::uint64_t> meaning_;               ///< By tensor: a hash of what it computes.
   std::vector<std::vector<std::uint64_t>> sources_;  ///< By tensor: the large constants behind it.
   BytesByConstant sizes_, bytes_by_constant_;
+  std::unordered_map<std::uint64_t, std::set<const core::OpSchema*>> readers_;
   std::vector<TensorId> all_;
   std::size_t bytes_ = 0;
 };
-
-/// How many nodes read each constant.
-std::unordered_map<std::uint64_t, std::size_t> readers_of_constants(const Graph& graph) {
-  std::unordered_map<std::uint64_t, std::size_t> readers;
-  for (std::size_t i = 0; i < graph.tensor_bound(); ++i) {
-    const TensorId id(i);
-    if (graph.contains(id) && graph.tensor(id).value)
-      readers[graph.tensor(id).local_hash] += graph.consumers(id).size();
-  }
-  return readers;
-}
 
 }  // namespace
 
@@ -125,9 +125,9 @@ WeightLimit::WeightLimit(const Graph& original, const GrowthOptions& options)
   const double free = options.share > 0 ? static_cast<double>(options.free_bytes) : 0;
   most_growth_ = static_cast<std::size_t>(std::max({grown, free, 0.0}));
   most_bytes_ = weights.bytes() + most_growth_;
-  auto readers = readers_of_constants(original);
   for (const auto& [constant, bytes] : weights.bytes_by_constant())
-    if (readers[constant] > 1) most_of_shared_[constant] = (1 + options.share) * kRounding * bytes;
+    if (weights.is_tied(constant))
+      most_of_shared_[constant] = (1 + options.share) * kRounding * bytes;
 }
 
 bool WeightLimit::allows(const Graph& graph) const {

@@ -27,7 +27,7 @@ class WeightLimit {
   WeightLimit(const core::Graph& original, const GrowthOptions& options);
 
   /// Whether the weights are small enough, all together, and those that are made of a constant of
-  /// several kilobytes which several nodes of the original share: it stays shared. Complexity:
+  /// several kilobytes which operators of several kinds share: it stays shared. Complexity:
   /// linear.
   bool allows(const core::Graph& graph) const;
   /// The bytes of the weights of a part of the graph, without those that the original shares with

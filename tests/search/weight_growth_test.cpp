@@ -63,13 +63,13 @@ TEST(WeightLimit, ZeroMeansNoneAndNegativeAnything) {
   EXPECT_TRUE(WeightLimit().allows(after));
 }
 
-/// One weight for two layers, as an embedding and the last layer have; `versions`: the second layer
-/// has one of its own, computed from it.
+/// One weight for two kinds of operators, as an embedding and the last layer have it; `versions`:
+/// the second one reads one of its own, computed from it.
 Graph tied(bool versions) {
   Model model;
   const TensorId x = model.input(1, 64), w = model.weight(64, 64, 1);
   const TensorId scaled = model.add("mul", {w, model.weight(64, 1, 3)});
-  const TensorId y = model.add("matmul", {x, w});
+  const TensorId y = model.add("add", {x, w});
   return std::move(model).with_outputs({y, model.add("matmul", {y, versions ? scaled : w})});
 }
 

@@ -188,7 +188,8 @@ core::Result<jobs::OptimizeRequest> request_of(const json& job) {
   if (job.contains("budget")) request.search.budget = job["budget"].get<std::uint64_t>();
   request.search.patience = job.value("patience", request.search.patience);
   request.search.eqsat_nodes = job.value("e-nodes", request.search.eqsat_nodes);
-  request.search.time_s = job.value("time", 0.0);
+  // Few models take longer, and many more are worth more.
+  request.search.time_s = job.value("time", 3.0);
   request.search.jobs = 1;
   return request;
 }
