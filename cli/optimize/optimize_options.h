@@ -15,7 +15,7 @@ struct OptimizeOptions : CommonOptions {
   ObjectiveOptions objective;
   RuntimeOptions runtime;
   std::string verify = "12";  ///< A number of inputs, or "off".
-  std::string explain;       ///< `-`: after the report; else a file; empty: not at all.
+  std::string explain;        ///< `-`: after the report; else a file; empty: not at all.
   double require_speedup = 0;
   double max_growth = 10;  ///< Percent.
   bool list_rules = false;

@@ -22,8 +22,8 @@ search::JudgeReport judged_at(const OptimizeJob& job, const SizedOriginal& origi
   search::Judgment judgment(judge, original.graph, verify);
   std::optional<search::EquivalenceCheck> check;
   judgment.explain_overflow_by([&](const core::Graph& graph, int sample) {
-    // Between the nodes of a file that is no graph of ours nobody looks. On values up to the ends of
-    // their types numbers overflow there, and all that follows differs.
+    // Between the nodes of a file that is no graph of ours nobody looks. On values up to the ends
+    // of their types numbers overflow there, and all that follows differs.
     if (!original.result)
       return std::vector<bool>(graph.outputs().size(), search::has_wide_inputs(verify, sample));
     if (!check) {

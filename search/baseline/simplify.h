@@ -65,8 +65,8 @@ core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr,
                              bool behind_opaque = true);
 
 /// Constant expressions become constants, computed on the backend, but for those that are smaller
-/// as they are: a large `full`, weights of small integers, versions of a weight that is read itself.
-/// The nodes of `kept` stay, too, although they are constant.
+/// as they are: a large `full`, weights of small integers, versions of a weight that is read
+/// itself. The nodes of `kept` stay, too, although they are constant.
 core::Result<core::Graph> fold_constants(const core::Graph& graph, runtime::Backend& backend,
                                          std::span<const core::NodeId> kept = {});
 

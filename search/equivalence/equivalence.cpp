@@ -142,11 +142,10 @@ std::vector<Literal> inputs_of_sample(const Graph& graph, const EquivalenceOptio
   const auto& stretches = options.landmarks.stretches;
   const bool stretches_inputs = kind == SampleKind::kStretched && !stretches.empty();
   std::vector<Literal> all =
-      stretches_inputs
-          ? stretched(sample_inputs(graph, SampleKind::kNormal, options.seed),
-                      stretches[static_cast<std::size_t>(turn / 2) % stretches.size()])
-          : sample_inputs(graph, kind, options.seed + static_cast<std::uint64_t>(turn),
-                          options.landmarks);
+      stretches_inputs ? stretched(sample_inputs(graph, SampleKind::kNormal, options.seed),
+                                   stretches[static_cast<std::size_t>(turn / 2) % stretches.size()])
+                       : sample_inputs(graph, kind, options.seed + static_cast<std::uint64_t>(turn),
+                                       options.landmarks);
   for (std::size_t k = 0; k < options.defaults.size() && turn % 2 == 0; ++k)
     if (options.defaults[k]) all[k] = *options.defaults[k];
   return all;

@@ -84,7 +84,8 @@ struct EquivalenceReport {
 /// The kind of a random sample, from 0. Behind the first round those kinds take turns in which more
 /// samples see more.
 SampleKind sample_kind(int turn);
-/// So many random samples are worth their time: more where inputs hold few numbers and runs are short.
+/// So many random samples are worth their time: more where inputs hold few numbers and runs are
+/// short.
 int default_samples(const core::Graph& graph);
 /// The kind of a sample; none: it is the user's own.
 std::optional<SampleKind> kind_of(const EquivalenceOptions& options, int sample);
