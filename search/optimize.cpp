@@ -107,6 +107,8 @@ Optimizer::leave_out_of_baseline(const std::function<bool(std::size_t, const Way
 core::Status Optimizer::keep_sizes_open() {
   closes_always_ = false;
   if (!options_.closed_sizes || interrupted()) return core::Done{};
+  const auto all = report_.simplify.steps.size();
+  if (options_.closed_sizes(report_.baseline, chain_of_baseline(all)).empty()) return core::Done{};
   const auto closed = options_.closed_sizes(original_, chain_of_baseline(0));
   if (!closed.empty()) {
     closes_always_ = true;
@@ -183,7 +185,7 @@ void Optimizer::leave_out_closing() {
   for (Candidate& candidate : best) candidate = left_open(candidate);
   const Score before = objective_.score(start_.graph, ObjectiveStage{});
   std::erase_if(best, [&](const Candidate& candidate) {
-    return candidate.steps.empty() || !objective_.is_better(candidate.score, before);
+    return !objective_.is_better(candidate.score, before);
   });
   std::ranges::stable_sort(
       best, [&](const Score& a, const Score& b) { return objective_.is_better(a, b); },

@@ -141,7 +141,7 @@ struct OptimizeReport {
   ProofChain chain;                ///< From the original to `graph`, if it was to be recorded.
   /// Rules without a proof on the way to `graph`, the baseline's included.
   std::vector<std::string> unproved_rules_applied;
-  /// What the rules on the way to `graph` say of the ends of floating ranges.
+  /// The rules on the way to `graph` say this of the ends of floating ranges.
   Latitude latitude;
   std::optional<EquivalenceReport> equivalence;
   /// None: the result is the original, or nothing was checked.

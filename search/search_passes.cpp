@@ -40,7 +40,7 @@ bool Searcher::may_go_on(const Pass& pass) const {
 bool Searcher::improve(const Pass& pass) {
   if (pass.method == Pass::Method::kContest) return improve_by_contest(pass);
   if (pass.method == Pass::Method::kSaturation) return improve(pass, pass.saturates());
-  // What regions propose may be faster by larger weights alone, more of them than the whole may
+  // Proposals of regions may be faster by larger weights alone, more of them than the whole may
   // have.
   const bool may_grow = !objective_.weight_limit().has_refused() || stage_.lower_peak;
   if (!may_grow && std::ranges::find(stage_.guides, Guide::kLatencyNoGrowth) == stage_.guides.end())
@@ -58,7 +58,7 @@ bool Searcher::improve(const Pass& pass, const Way& way) {
   const std::vector<Region> regions = regions_of(pass.region_size);
   if (stopped()) return false;
   std::vector<const Region*> to_search = pointers_to(regions);
-  if (way.guide == Guide::kLatencyAtGrowth || way.guide == Guide::kLatencyNoGrowth) {
+  if (is_for_growth(way.guide)) {
     const std::size_t most =
         way.guide == Guide::kLatencyAtGrowth ? objective_.weight_limit().most_growth() : 0;
     std::erase_if(to_search, [&](const Region* region) {

@@ -58,7 +58,7 @@ std::string_view verdict_text(const jobs::CompareOutcome& outcome) {
   return "";
 }
 
-/// What is known of nodes that cannot be run.
+/// Says how far nodes that cannot be run were compared.
 std::string cut_text(const search::EquivalenceReport& report) {
   std::string text;
   if (report.cut_nodes > 0) {

@@ -211,7 +211,7 @@ void add_optimize_options(CommandLine& line, OptimizeOptions& options) {
   add_objective_options(line, options.objective);
   line.add("--max-growth", options.max_growth,
            "How much larger weights may become, in percent; above 0, 1 MB is free. Weights that "
-           "layers share stay shared")
+           "operators of several kinds share stay shared")
       .type("PERCENT")
       .not_negative()
       .shows_default();

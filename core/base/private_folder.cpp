@@ -52,7 +52,7 @@ void remove_if_left_behind(const fs::path& path) {
   ::close(folder);
 }
 
-/// Those of this process are safe as well, since a lock belongs to the descriptor that took it.
+/// Folders of this process are safe as well, since a lock belongs to the descriptor that took it.
 void remove_left_behind(const fs::path& parent) {
   std::error_code error;
   for (fs::directory_iterator at(parent, error), end; !error && at != end; at.increment(error))

@@ -23,7 +23,7 @@ class StopScope {
   static bool stopped() {
     return current_ != nullptr && current_->stop_ != nullptr && current_->stop_->stop_requested();
   }
-  /// What a loop answers that was cut short. Precondition: stopped().
+  /// The answer of a loop that was cut short. Precondition: stopped().
   static Error interrupted() {
     current_->has_interrupted_ = true;
     return {ErrorCode::kInterrupted, "interrupted", {}, {}};

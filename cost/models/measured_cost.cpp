@@ -200,7 +200,7 @@ class MeasuredCost final : public CostModel {
       timing_->kept();
   }
 
-  /// Of this run, and of all before it.
+  /// The times of this run, and of all before it.
   KnownTimes& known_times() {
     if (!known_times_)
       known_times_.emplace(database_ ? database_->entries(device_)

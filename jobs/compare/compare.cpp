@@ -38,7 +38,7 @@ search::Landmarks landmarks_of(const core::Graph& a, const core::Graph& b,
   return landmarks;
 }
 
-/// What the files say of the opaque nodes in their graphs.
+/// Asks the files about the opaque nodes in their graphs.
 search::OpaqueFacts opaque_facts(const models::OnnxModel& a, const models::OnnxModel& b) {
   return {[in_a = a.header, in_b = b.header](const core::Node& node) {
             return models::means_the_same(node, *in_a, *in_b);

@@ -13,7 +13,7 @@ bool has_bodies(const models::OnnxModel& model);
 
 /// Begins with the file that write_result() has written, or would have in a dry run. If a body is
 /// better, that file is replaced, and `report` and `run` say so. The new file is judged as a whole.
-/// What is wrong with one body leaves that one as it is. Errors: those of write_result().
+/// A body with which something is wrong stays as it is. Errors: those of write_result().
 core::Status optimize_bodies(const OptimizeRequest& request, const OptimizeJob& job,
                              search::OptimizeReport& report, RunSummary& run,
                              const Context& context);

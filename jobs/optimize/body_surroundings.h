@@ -1,4 +1,4 @@
-// What the graph around a body says of NaN and infinities in it.
+// NaN and infinities in a body, as the graph around it shows them.
 #pragma once
 
 #include "core/graph/graph.h"

@@ -68,14 +68,14 @@ class Opening {
       : request_(request), job_(job), graph_(graph), chain_(chain), latitude_(latitude),
         models_(*job.other_sizes), context_(context) {}
 
-  /// The open dimensions that alone cannot stay open, and why, tried at one other size. At a stop:
-  /// none, since nobody knows.
+  /// The open dimensions that alone cannot stay open, and why, tried at one other size. A dimension
+  /// of which the model itself has no other size is none of them. At a stop: none, as nobody knows.
   std::vector<std::string> closed() {
     std::vector<std::string> closed;
     for (const OpenDimension& dimension : models::open_dimensions(job_.model)) {
       const bool may = may_stay_open(dimension, 1);
       if (context_.stop.stop_requested()) return {};
-      if (!may) closed.push_back(closed_text(dimension));
+      if (!may && why_closed_.contains(dimension.text())) closed.push_back(closed_text(dimension));
     }
     return closed;
   }
@@ -155,7 +155,10 @@ class Opening {
       if (!file) {
         if (sized->graph) varying = varying_constants(graph_, *sized->graph);
         auto begun = begin(varying);
-        if (!begun) return false;
+        if (!begun) {
+          why_closed_[dimension.text()] = begun.error().to_string();
+          return false;
+        }
         file.emplace(*std::move(begun));
       }
       if (!agrees(*file, *sized, varying)) {

@@ -43,7 +43,7 @@ class BodyDocument {
   BodyDocument(BodyDocument&&) noexcept;
   ~BodyDocument();
 
-  /// Those of the file's own graph; a body in a body is one of that body's model.
+  /// The bodies in the file's own graph; a body in a body is one of that body's model.
   const std::vector<Body>& bodies() const;
   /// Precondition: it is a model of its own. Errors: those of writing.
   core::Status write_body(std::size_t body, const std::filesystem::path& path) const;

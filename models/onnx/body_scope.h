@@ -9,7 +9,7 @@
 
 namespace soapstone::models {
 
-/// What a body's names may clash with.
+/// The names that a body's own may clash with.
 struct BodyScope {
   const onnx::GraphProto& before;          ///< The body as it stands in the node.
   std::span<const TypedInput> inputs;      ///< Of its model.

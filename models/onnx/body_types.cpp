@@ -141,7 +141,7 @@ core::Result<onnx::GraphProto> with_inferred_types(const ExportedModel& model,
       *graph.add_initializer() = tensor_header(*weight.value, weight.name);
   }
   SOAPSTONE_ASSIGN_OR_RETURN(auto answer, inference.infer(question, false));
-  // Where inference refuses the graph nothing is known but what the file declares.
+  // Inference may refuse the graph; then nothing is known but what the file declares.
   if (!answer.refusal.empty()) return graph;
   return std::move(answer.graph);
 }

@@ -1,5 +1,5 @@
-// What two files say of an opaque node that both have: does it mean the same in both, and does it
-// compute the same each time?
+// Compares what two files say of an opaque node that both have: does it mean the same in both, and
+// does it compute the same each time?
 #pragma once
 
 #include "core/graph/graph.h"

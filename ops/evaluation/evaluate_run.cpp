@@ -319,7 +319,7 @@ class Runner {
   }
 
   static constexpr T kZero{};
-  /// Of results: sums over many values take a fraction of a second for so many.
+  /// So many results, even if each is a sum over many values, take a fraction of a second.
   static constexpr std::int64_t kElementsPerLook = 1024;
   static constexpr std::int64_t kNeverLook = std::numeric_limits<std::int64_t>::max();
   const Frame<T>& frame_;

@@ -87,7 +87,7 @@ class Flow {
     }
   }
 
-  /// What the graph around this one makes of its results.
+  /// The graph around this one may test its results.
   void end(const Surroundings& surroundings) {
     for (std::size_t k = 0; k < graph_.outputs().size(); ++k) {
       const bool is_tested =

@@ -11,8 +11,8 @@
 
 namespace soapstone::ops {
 
-/// What is known of a graph that stands inside another one, as the body of a Loop does. By default
-/// the graph is a whole model.
+/// Facts about a graph that stands inside another one, as the body of a Loop does. By default the
+/// graph is a whole model.
 struct Surroundings {
   /// By input: it may be NaN or infinite in an ordinary run.
   std::vector<bool> special_inputs = {};

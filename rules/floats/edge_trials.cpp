@@ -50,7 +50,7 @@ constexpr std::int64_t kLargestTrialInteger = 9;
 /// After that many tries without anything new there are no more.
 constexpr int kLeastPatience = 96;
 constexpr int kMoreOfHalf = 6;
-/// Of a rule that decides.
+/// A rule whose results decide something is tried so often.
 constexpr int kTriesOfFew = 48;
 
 using ValidValues = std::vector<std::optional<ops::ValueRange>>;
@@ -331,7 +331,7 @@ class Trials {
                beyond_target = stays_apart && (free_->of_target.has_infinities || both_choose());
     const bool source = has_lost(limited_, true) || beyond_source,
                target = has_lost(limited_, false) || beyond_target;
-    // Where both sides have lost digits, neither number means anything. A decision always does.
+    // If both sides have lost digits, neither number means anything. A decision always does.
     const bool counts =
         source != target || !is_floating(output) || (beyond_source && beyond_target);
     if (target && counts) note(EdgeEffect::kUnderflow);

@@ -14,7 +14,8 @@ namespace soapstone::rules {
 namespace {
 
 constexpr int kRuns = 8;
-/// Of a side that compares what is rounded to one number: each order of the two must come up.
+/// A side that compares what is rounded to one number is run so often: each order of the two must
+/// come up.
 constexpr int kRunsOfSaturated = 40;
 /// Relative, of constants.
 constexpr double kConstant = 0x1p-24;

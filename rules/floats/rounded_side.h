@@ -19,7 +19,7 @@ struct Rounding {
   Filling filling = Filling::kFirst;  ///< Stands for the integers that a machine may choose.
 };
 
-/// What a run has met among inputs, constants and all results.
+/// Numbers that a run has met among inputs, constants and all results.
 struct Met {
   double largest = 0;           ///< The magnitude of the largest finite number.
   bool has_infinities = false;  ///< Or NaN.

@@ -193,7 +193,7 @@ bool Objective::is_better(const Score& a, const Score& b) const {
 std::unique_ptr<cost::CostModel> Objective::guide(Guide guide, const Graph& region,
                                                   const ObjectiveStage& stage) const {
   if (guide == Guide::kLatency) return nullptr;
-  if (guide == Guide::kLatencyAtGrowth || guide == Guide::kLatencyNoGrowth) {
+  if (is_for_growth(guide)) {
     const bool may_grow = guide == Guide::kLatencyAtGrowth;
     return std::make_unique<GrowthCost>(region, may_grow ? weight_limit_.most_growth() : 0,
                                         weight_limit_, cost_);

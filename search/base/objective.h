@@ -48,6 +48,10 @@ enum class Guide : std::uint8_t {
   kLatencyNoGrowth,  ///< Latency; its weights do not grow.
 };
 
+constexpr bool is_for_growth(Guide guide) {
+  return guide == Guide::kLatencyAtGrowth || guide == Guide::kLatencyNoGrowth;
+}
+
 /// One stretch of a search: what counts as better, and which guides propose.
 struct ObjectiveStage {
   std::vector<Guide> guides = {Guide::kLatency};

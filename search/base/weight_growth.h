@@ -1,5 +1,5 @@
 // How much larger the weights of a result may be than those of the model: nobody wants a file of
-// twice the size for a few percent of time, or a weight twice that two layers share.
+// twice the size for a few percent of time, or an embedding twice that the last layer shares.
 #pragma once
 
 #include <atomic>

@@ -34,7 +34,7 @@ struct EquivalenceOptions {
   std::vector<core::LiteralPtr> defaults;
   /// Inputs of the user's own, run in addition: one set a sample, one literal a graph input.
   std::vector<std::vector<core::Literal>> inputs;
-  /// What else samples are drawn about.
+  /// Samples are drawn about these numbers, too.
   Landmarks landmarks;
   /// The constants of both graphs are the same, not folded and rounded in one of them: then double
   /// precision must show the same results far more closely than the graphs' own types do.

@@ -172,7 +172,7 @@ struct Crossing {
   double number;
 };
 
-/// Those that no landmark of an input is for.
+/// The crossings that no landmark of an input is for.
 std::vector<Crossing> crossings_of(const Graph& graph) {
   std::vector<bool> reached(graph.tensor_bound());
   for (const TensorId input : graph.inputs()) (void)landmarks_on_lines(graph, input, reached);

@@ -9,7 +9,7 @@
 
 namespace soapstone::search {
 
-/// What samples are drawn about in addition to what the sampled graph shows by itself.
+/// Samples are drawn about these in addition to what the sampled graph shows by itself.
 struct Landmarks {
   /// Numbers of another graph that is compared with it.
   std::vector<double> numbers;

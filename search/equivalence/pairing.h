@@ -14,7 +14,7 @@
 
 namespace soapstone::search {
 
-/// What files say of their opaque nodes beside operator and attributes.
+/// Answers of files about their opaque nodes, beside operator and attributes.
 struct OpaqueFacts {
   /// Whether the node is the same operator in both files, which may use other opsets.
   std::function<bool(const core::Node&)> means_the_same = [](const core::Node&) { return true; };

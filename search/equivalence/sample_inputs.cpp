@@ -199,7 +199,7 @@ double draw_index(const Drawing& drawing, Random& random) {
   return random.integer(wraps ? least : std::max(least, 0.0), bound - 1);
 }
 
-/// Of every magnitude up to the limit.
+/// An integer of any magnitude up to the limit.
 double draw_spread_integer(double limit, Random& random) {
   const double size = std::floor(std::exp2(random.uniform() * std::log2(limit)));
   return random.one_in(2) ? size : -size;

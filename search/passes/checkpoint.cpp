@@ -48,17 +48,20 @@ CheckpointIdentity identity_of(const Graph& graph, const rules::RuleSet& rules,
                                const SearchOptions& options) {
   // Time and threads change no result of a region that was searched to its end. Nor do strategy and
   // objective: they decide which regions are searched, and with how much budget, which find() asks.
-  return {
-      graph.hash(), hash_of(rules),
-      fmt::format("{}; fusion {}", cost.description(), runtime::to_string(fusion)),
-      fmt::format("--alpha {} --budget {} --patience {} --region {} --memory-limit {} detour {}",
-                  options.alpha, options.budget.value_or(kDefaultBudget), options.patience,
-                  fmt::join(options.region_sizes, " "), options.memory_mib, options.max_detour)};
+  return {graph.hash(), hash_of(rules),
+          fmt::format("{}; fusion {}", cost.description(), runtime::to_string(fusion)),
+          fmt::format(
+              "--alpha {} --budget {} --patience {} --region {} --memory-limit {} detour {} "
+              "growth {}",
+              options.alpha, options.budget.value_or(kDefaultBudget), options.patience,
+              fmt::join(options.region_sizes, " "), options.memory_mib, options.max_detour,
+              options.objective != nullptr ? options.objective->weight_limit().most_growth() : 0)};
 }
 
 CheckpointKey key_of(const Region& region, const Way& way) {
   const auto bytes = std::as_bytes(std::span(region.signature));
-  const std::uint64_t first = core::hash_combine(way.limit, way.folds ? 2 : 0);
+  const std::uint64_t guide = static_cast<std::uint64_t>(way.guide) << 2;
+  const std::uint64_t first = core::hash_combine(way.limit, guide + (way.folds ? 2 : 0));
   return {core::hash_bytes(bytes, first), core::hash_bytes(bytes, first + 1)};
 }
 

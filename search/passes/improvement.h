@@ -36,8 +36,8 @@ void apply_where_it_gains(std::span<const Site> sites, const rules::RuleSet& rul
                           const Objective& objective, const ObjectiveStage& stage,
                           const std::function<bool()>& stopped, Candidate& now);
 
-/// What the steps that were found in a region make of it. Precondition: they are those of no
-/// e-graph.
+/// The graph that the steps which were found in a region make of it. Precondition: they are those
+/// of no e-graph.
 core::Graph graph_behind(const core::Graph& region, const rules::RuleSet& rules,
                          std::span<const RegionStep> steps);
 

@@ -169,8 +169,9 @@ RegionResult Kinds::search_ahead(const Region& region, const Way& way) {
 RegionResult Kinds::backtrack(const Region& region, const Way& way, const RegionLimits& limits,
                               const ObjectiveStage& stage, bool& resumed) {
   const auto guided = objective_.guide(way.guide, region.graph, stage);
-  // A checkpoint knows what latency led to.
-  Checkpoint* checkpoint = guided ? nullptr : options_.checkpoint;
+  // Bounds on memory are those of the stage, which a checkpoint does not know.
+  const bool knows_guide = way.guide == Guide::kLatency || is_for_growth(way.guide);
+  Checkpoint* checkpoint = knows_guide ? options_.checkpoint : nullptr;
   if (checkpoint != nullptr) {
     if (auto known = checkpoint->find(region, way, limits.budget, admission_, cost_)) {
       resumed = true;

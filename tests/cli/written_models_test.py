@@ -263,6 +263,16 @@ class WrittenModelsTest(unittest.TestCase):
             for batch, n in ((1, 1), (3, 1)) if fixed else ((1, 1), (3, 5), (7, 2)):
                 self.assert_same(path, output, {"x": real(batch, 8), "z": real(4, n)})
 
+    def test_a_size_of_which_the_model_has_one_alone_is_in_nobodys_way(self):
+        weights = {"fixed": np.array([12], np.int64)}
+        nodes = linear_layers(weights) + [helper.make_node("Reshape", ["z", "fixed"], ["r"])]
+        path = model(self.space.path / "one_size.onnx", nodes, {"x": ["batch", 8], "z": ["n", 4]},
+                     {"p": ["batch", 16], "r": [12]}, weights, 17)
+        written, output, report = self.optimize(path, "--shape", "batch=3", "--shape", "n=3")
+        self.assertEqual([node.op_type for node in written.graph.node].count("MatMul"), 1)
+        self.assertEqual(dims(written.graph.input[0]), ["batch", 8], report["notes"])
+        self.assert_same(path, output, {"x": real(5, 8), "z": real(3, 4)})
+
     def test_one_size_may_stay_open_and_another_not(self):
         weights = {}
         nodes = linear_layers(weights) + [helper.make_node("Reshape", ["z", "flat"], ["r"])]

@@ -1,4 +1,4 @@
-// What others do on the machine, told from what this process and its children do.
+// The work of others on the machine, told from what this process and its children do.
 #include "core/base/machine_load.h"
 
 #include <gtest/gtest.h>

@@ -35,7 +35,7 @@ TEST(PrivateFolder, IsOursAloneAndGoesAway) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-/// What a process that is killed leaves behind, with a file in it.
+/// Leaves the folder of a process that is killed, with a file in it.
 void leave_folder(const fs::path& parent) {
   const pid_t child = fork();
   if (child == 0) {

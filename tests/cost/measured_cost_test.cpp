@@ -254,7 +254,7 @@ TEST_F(MeasuredCostTest, ReferenceKernelsAreSlowAndTimedOnce) {
   EXPECT_EQ(backend_.compiled, 1);
 }
 
-/// What was recorded beside other work is no cost for ever.
+/// A cost that was recorded beside other work does not stay for ever.
 TEST_F(MeasuredCostTest, WhatWasRecordedFarAboveTheRooflineIsTimedAgain) {
   auto kept = database();
   backend_.slow_kernels = 3;

@@ -260,7 +260,7 @@ TEST(EdgeLabel, EqualityOfInfinitiesIsTried) {
     EXPECT_TRUE(edges.has(type, kOtherValue, kNear)) << to_string(edges);
 }
 
-/// What a cast makes of NaN and of numbers beyond the range is up to the machine: as good as NaN.
+/// A machine may cast NaN and numbers beyond the range to anything: as good as NaN.
 TEST(EdgeLabel, CastsToIntegersOfWhatIsNoInteger) {
   const Edges makes = edges_of_sides("t = floor(x)\n    y = relu(t)",
                                      "t = floor(x)\n    i = cast(t; to=\"i64\")\n    u = cast(i; "

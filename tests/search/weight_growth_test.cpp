@@ -77,7 +77,7 @@ TEST(WeightLimit, SharedWeightsStayShared) {
   const WeightLimit limit(tied(false), {});
   EXPECT_FALSE(limit.allows(tied(true)));  // 16 KiB more: within what is free, but for the sharing
   EXPECT_TRUE(limit.allows(tied(false)));
-  // What has two versions may have two.
+  // A weight that has two versions may have two.
   EXPECT_TRUE(WeightLimit(tied(true), {}).allows(tied(true)));
   EXPECT_TRUE(WeightLimit(tied(false), {.share = 1}).allows(tied(true)));
 }

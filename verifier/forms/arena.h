@@ -70,8 +70,8 @@ class Arena {
   static constexpr std::uint32_t kPerHeight = 256;
 
   static constexpr std::size_t kMaxAtoms = 200'000;
-  /// Of atoms, while symbols are replaced. An atom that is read twice is visited twice, so nested
-  /// ones are visited exponentially often.
+  /// Visits of atoms, while symbols are replaced. An atom that is read twice is visited twice, so
+  /// nested ones are visited exponentially often.
   static constexpr std::uint64_t kMaxVisits = 20'000'000;
 
   const Atom* intern(Atom atom);

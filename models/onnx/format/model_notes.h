@@ -1,5 +1,5 @@
-// What a model file says of its tensors and nodes without computing with it: annotations for
-// quantization, and doc strings of nodes that are not understood. Private to models/.
+// Notes in a model file about its tensors and nodes, with which nothing is computed: annotations
+// for quantization, and doc strings of nodes that are not understood. Private to models/.
 #pragma once
 
 #include <map>

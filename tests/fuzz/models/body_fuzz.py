@@ -5,7 +5,6 @@ on them without its own judge, and ONNX Runtime says here whether the results co
 
 The exit code is 0 if nothing was found."""
 
-import argparse
 import collections
 import json
 import os
@@ -20,6 +19,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import fuzz_command
 import model_judge
 import node_templates
 from differential_fuzz import sanitizers
@@ -289,21 +289,5 @@ def fuzz(models, seconds, seed):
     return counts, finds
 
 
-def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=sanitizers.seconds(3600))
-    parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args(arguments)
-
-
-def main():
-    options = parse(sys.argv[1:])
-    counts, finds = fuzz(options.models, options.seconds, options.seed)
-    print(*finds, *(f"{name}: {count}" for name, count in sorted(counts.items())), sep="\n")
-    return 1 if finds else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fuzz_command.run(__doc__, fuzz))

@@ -7,7 +7,6 @@ The optimized model has to be a valid one in which every foreign weight is what 
 Runtime has to compute the same from both files where it runs the original. The exit code is 0 if
 nothing was found."""
 
-import argparse
 import collections
 import random
 import sys
@@ -21,8 +20,8 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 import differential_fuzz
+import fuzz_command
 import model_judge
-from differential_fuzz import sanitizers
 
 onnxruntime.set_default_logger_severity(4)
 SEARCH = {"budget": 40, "patience": 8, "e-nodes": 100}
@@ -272,21 +271,5 @@ def fuzz(models, seconds, seed):
     return counts, finds
 
 
-def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=sanitizers.seconds(3600))
-    parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args(arguments)
-
-
-def main():
-    options = parse(sys.argv[1:])
-    counts, finds = fuzz(options.models, options.seconds, options.seed)
-    print(*finds, *(f"{name}: {count}" for name, count in sorted(counts.items())), sep="\n")
-    return 1 if finds else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fuzz_command.run(__doc__, fuzz))

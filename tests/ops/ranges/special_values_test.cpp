@@ -206,7 +206,7 @@ TEST(SpecialValues, WhatIterationsLetGrowIsNotOrdinary) {
   EXPECT_TRUE(stays_ordinary("  t = tanh(x)\n"));
   EXPECT_FALSE(stays_ordinary("  t = exp(x)\n"));
   EXPECT_FALSE(stays_ordinary("  t = mul(x, d)\n"));
-  // What is added grows too slowly to matter; what is doubled does not.
+  // A state that is added to grows too slowly to matter; one that is doubled does not.
   EXPECT_TRUE(stays_ordinary("  t = add(x, d)\n"));
   EXPECT_FALSE(stays_ordinary("  t = add(x, x)\n"));
 }
