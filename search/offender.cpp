@@ -35,6 +35,11 @@ std::vector<Optimizer::Waypoint> Optimizer::waypoints() const {
   std::vector<Waypoint> way{{original_, {}, true, "reading and writing the model"}};
   Graph graph = original_;
   for (const SimplifyStep& step : report_.simplify.steps) {
+    if (step.decides) {
+      graph = decide_choices(graph);
+      way.push_back({graph, {}, true, "deciding choices that constants make", true});
+      continue;
+    }
     if (!step.rule) {
       graph = merge_duplicates(graph, nullptr, !freeze_);
       way.push_back({graph, {}, true, "merging equal operators"});

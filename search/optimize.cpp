@@ -70,10 +70,14 @@ core::Status Optimizer::search_graphs() {
 
 core::Status Optimizer::simplify_original() {
   report_.simplify = {};
-  SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
-                             simplify(original_, baseline_, &report_.simplify, stop_, !freeze_,
-                                      options_.search.surroundings));
+  SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline, simplify(original_, baseline_, &report_.simplify,
+                                                        stop_, simplify_options()));
   return core::Done{};
+}
+
+SimplifyOptions Optimizer::simplify_options() const {
+  return {
+      .behind_opaque = !freeze_, .decides = decides_, .surroundings = options_.search.surroundings};
 }
 
 /// Leaves out rules of the baseline until what it makes is allowed. `allows` is asked of graphs on
@@ -90,6 +94,13 @@ Optimizer::leave_out_of_baseline(const std::function<bool(std::size_t, const Way
       (allows(middle, way[middle]) ? allowed : refused) = middle;
     }
     const Waypoint& culprit = way[refused];
+    if (culprit.decides) {
+      decides_ = false;
+      left_out_notes_.push_back(
+          fmt::format("choices that constants make are not decided: {}", why));
+      SOAPSTONE_RETURN_IF_ERROR(simplify_original());
+      continue;
+    }
     if (culprit.rules.empty()) {  // Equal operators were merged: nothing else can be left out.
       report_.baseline = original_;
       report_.simplify = {};
@@ -132,8 +143,9 @@ bool Optimizer::closes_sizes(const Graph& graph, const std::vector<Step>& steps)
   return options_.closed_sizes && !options_.closed_sizes(graph, chain_of(graph, steps)).empty();
 }
 
-/// The candidate without the sites that close sizes which the model leaves open.
-Candidate Optimizer::left_open(const Candidate& candidate) {
+/// The candidate without the sites that close sizes which the model leaves open. `left_out` gets
+/// the names of their rules.
+Candidate Optimizer::left_open(const Candidate& candidate, std::set<std::string>& left_out) {
   constexpr int kMostLeftOut = 8;
   const SiteReplay replay(start_.graph, candidate.steps, rules_);
   std::vector<bool> chosen(replay.sites(), true);
@@ -152,15 +164,16 @@ Candidate Optimizer::left_open(const Candidate& candidate) {
     return !closes_sizes(some.graph, steps);
   };
   Candidate left = candidate;
-  std::set<std::string> rules;
+  const auto is_chosen = [](bool site) { return site; };
   for (int k = 0; !is_open(left) && !interrupted(); ++k) {
+    if (std::ranges::none_of(chosen, is_chosen)) break;
     std::size_t open = 0, closed = replay.sites();
     while (closed - open > 1) {
       const std::size_t middle = open + (closed - open) / 2;
       (is_open(first(middle)) ? open : closed) = middle;
     }
     for (const Step& step : replay.steps())
-      if (step.site + 1 == closed) rules.insert(step.base_rule);
+      if (step.site + 1 == closed) left_out.insert(step.base_rule);
     // Behind too many of them nothing else is tried.
     if (k < kMostLeftOut)
       chosen[closed - 1] = false;
@@ -168,10 +181,6 @@ Candidate Optimizer::left_open(const Candidate& candidate) {
       std::fill(chosen.begin() + static_cast<std::ptrdiff_t>(open), chosen.end(), false);
     left = first(replay.sites());
   }
-  if (!rules.empty())
-    report_.notes.push_back(fmt::format("changes that hold only at some sizes were left out, by {} "
-                                        "(--fix-shapes allows them)",
-                                        fmt::join(rules, ", ")));
   return left;
 }
 
@@ -182,7 +191,12 @@ void Optimizer::leave_out_closing() {
   progress_.stage("trying other sizes");
   // With a clock only the best is looked at again.
   if (clock_) best.erase(best.begin() + 1, best.end());
-  for (Candidate& candidate : best) candidate = left_open(candidate);
+  std::set<std::string> rules;
+  for (Candidate& candidate : best) candidate = left_open(candidate, rules);
+  if (!rules.empty())
+    report_.notes.push_back(fmt::format("changes that hold only at some sizes were left out, by {} "
+                                        "(--fix-shapes allows them)",
+                                        fmt::join(rules, ", ")));
   const Score before = objective_.score(start_.graph, ObjectiveStage{});
   std::erase_if(best, [&](const Candidate& candidate) {
     return !objective_.is_better(candidate.score, before);

@@ -49,20 +49,22 @@ class Optimizer {
     core::Graph graph;
     std::vector<std::string> rules;  ///< Rule::base_name of what was applied last; empty: none.
     bool is_baseline = false;
-    std::string what;  ///< For a reader.
+    std::string what;      ///< For a reader.
+    bool decides = false;  ///< Choices were decided.
   };
 
   core::Status run_round();
   void start_again();
   core::Status search_graphs();
   core::Status simplify_original();
+  SimplifyOptions simplify_options() const;
   core::Status
   leave_out_of_baseline(const std::function<bool(std::size_t, const Waypoint&)>& allows,
                         std::string_view why);
   core::Status keep_sizes_open();
   bool closes_sizes(const core::Graph& graph, const std::vector<Step>& steps) const;
   void leave_out_closing();
-  Candidate left_open(const Candidate& candidate);
+  Candidate left_open(const Candidate& candidate, std::set<std::string>& left_out);
   std::vector<std::string> in_use(std::vector<std::string> forms) const;
   void merge_in_results();
   void drop_unwritable();
@@ -140,6 +142,7 @@ class Optimizer {
   std::size_t opaque_nodes_ = 0, nodes_behind_opaque_ = 0;
   std::vector<std::string> left_out_notes_;  ///< About rules that are left out in all rounds.
   bool closes_always_ = false;  ///< No result but the original leaves open what that does.
+  bool decides_ = true;         ///< False: choices stay that constants decide at these sizes.
   bool freeze_ = false;         ///< Nodes that depend on opaque ones stay as they are.
   std::string why_frozen_;
 };

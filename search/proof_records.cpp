@@ -34,7 +34,8 @@ ProofChain Optimizer::chain_of_baseline(std::size_t steps) const {
     if (step.rule) {
       chain.add_rule(baseline_.rules()[*step.rule], step.match, step.hash);
     } else {
-      chain.add(ChainStep::Kind::kMergeDuplicates, step.hash);
+      chain.add(step.decides ? ChainStep::Kind::kDecideChoices : ChainStep::Kind::kMergeDuplicates,
+                step.hash);
     }
   }
   return chain;

@@ -23,8 +23,8 @@ core::Status Optimizer::try_without(const std::string& rule,
   const double budget_s = trials_.most_s;
   SimplifyReport simplified;
   baseline_.exclude(rule);
-  SOAPSTONE_ASSIGN_OR_RETURN(core::Graph without, simplify(original_, baseline_, &simplified, stop_,
-                                                           !freeze_, options_.search.surroundings));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      core::Graph without, simplify(original_, baseline_, &simplified, stop_, simplify_options()));
   const auto compared = whole ? clock_->compare(report_.baseline, without, budget_s, stop_)
                               : clock_->compare_file(original_, without, budget_s, stop_);
   if (!compared || (whole && compared->ratio.low <= 1)) {

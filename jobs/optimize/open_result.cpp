@@ -68,12 +68,11 @@ class Opening {
       : request_(request), job_(job), graph_(graph), chain_(chain), latitude_(latitude),
         models_(*job.other_sizes), context_(context) {}
 
-  /// The open dimensions that alone cannot stay open, and why, tried at one other size. A dimension
-  /// of which the model itself has no other size is none of them. At a stop: none, as nobody knows.
+  /// The open dimensions that alone cannot stay open, and why. A dimension of which the model itself has no other size is none of them. At a stop: none, as nobody knows.
   std::vector<std::string> closed() {
     std::vector<std::string> closed;
     for (const OpenDimension& dimension : models::open_dimensions(job_.model)) {
-      const bool may = may_stay_open(dimension, 1);
+      const bool may = may_stay_open(dimension);
       if (context_.stop.stop_requested()) return {};
       if (!may && why_closed_.contains(dimension.text())) closed.push_back(closed_text(dimension));
     }
@@ -86,7 +85,7 @@ class Opening {
     context_.progress.stage("trying other sizes");
     std::vector<OpenDimension> open;
     for (const OpenDimension& dimension : dimensions) {
-      if (!context_.stop.stop_requested() && may_stay_open(dimension, 2)) open.push_back(dimension);
+      if (!context_.stop.stop_requested() && may_stay_open(dimension)) open.push_back(dimension);
     }
     auto file = open.empty() ? std::nullopt : at_all_sizes(open);
     if (file && !passes_judge(*file, open)) file.reset();
@@ -144,8 +143,9 @@ class Opening {
     return same.ok();
   }
 
-  /// Whether that is so at so many other sizes.
-  bool may_stay_open(const OpenDimension& dimension, std::size_t count) {
+  /// Whether that is so at two other sizes: what holds below a bound may hold at one.
+  bool may_stay_open(const OpenDimension& dimension) {
+    constexpr std::size_t kCount = 2;
     std::optional<models::OpenExport> file;
     std::set<core::NodeId> varying;
     Sizes found;
@@ -166,9 +166,9 @@ class Opening {
         return false;
       }
       found.push_back(size);
-      if (found.size() == count) break;
+      if (found.size() == kCount) break;
     }
-    if (found.size() < count) return false;
+    if (found.size() < kCount) return false;
     sizes_.push_back(std::move(found));
     varying_.insert(varying.begin(), varying.end());
     return true;

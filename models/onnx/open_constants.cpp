@@ -4,72 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
+#include <vector>
 
-#include "models/onnx/format/onnx_types.h"
-#include "models/onnx/reading/onnx_document.h"
+#include "models/onnx/open_values.h"
 
 namespace soapstone::models {
 namespace {
 
-using core::Dims;
 using core::LiteralPtr;
-
-/// One number of the first file, and what it is in the others.
-using Values = std::vector<std::int64_t>;
-
-/// A size as the file computes it: factor * first * second + offset.
-struct Formula {
-  std::optional<std::size_t> first, second;  ///< Sizes of inputs.
-  std::int64_t factor = 1, offset = 0;
-};
-
-bool is_same_everywhere(const Values& values) {
-  return std::ranges::all_of(values, [&](std::int64_t value) { return value == values[0]; });
-}
-
-struct File {
-  explicit File(const ExportedModel& exported) : graph(exported.model.graph()) {
-    for (const NamedWeight& weight : exported.weights) {
-      weights.emplace(weight.name, weight.value);
-      shapes[weight.name] = weight.value->dims();
-    }
-    for (const auto* values : {&graph.input(), &graph.value_info(), &graph.output()})
-      for (const auto& value : *values) note(value);
-    for (const auto& input : graph.input()) names.insert(input.name());
-    for (const auto& node : graph.node()) {
-      names.insert(node.output().begin(), node.output().end());
-      for (std::string& name : subgraph_names(node)) names.insert(std::move(name));
-    }
-  }
-
-  LiteralPtr weight(const std::string& name) const {
-    const auto found = weights.find(name);
-    return found == weights.end() ? nullptr : found->second;
-  }
-
-  bool is_taken(const std::string& name) const {
-    return weights.contains(name) || names.contains(name);
-  }
-
-  const onnx::GraphProto& graph;
-  std::unordered_set<std::string> names;  ///< Of inputs and results, subgraphs included.
-  std::unordered_map<std::string, LiteralPtr> weights;
-  std::unordered_map<std::string, Dims> shapes;  ///< Where they are known.
-
- private:
-  void note(const onnx::ValueInfoProto& value) {
-    if (!value.type().tensor_type().has_shape()) return;
-    Dims dims;
-    for (const auto& dimension : value.type().tensor_type().shape().dim())
-      dims.push_back(dimension.dim_value());
-    shapes[value.name()] = std::move(dims);
-  }
-};
+using Formula = SizeFormula;
+using Values = SizedNumber;
 
 core::Error differ(const onnx::NodeProto& node, std::string_view what) {
   return core::unsupported(fmt::format("{} '{}' has {} at other sizes", node.op_type(),
@@ -89,37 +36,21 @@ std::string structure(onnx::NodeProto node) {
 class OpenFile {
  public:
   explicit OpenFile(std::span<const ExportedModel> exported)
-      : result_(exported[0]), names_(exported.size()) {
-    for (const ExportedModel& file : exported) files_.emplace_back(file);
-    for (int k = 0; k < files_[0].graph.input_size(); ++k) note_sizes(k);
-  }
+      : result_(exported[0]), files_(exported.begin(), exported.end()), names_(exported.size()),
+        values_(files_, result_) {}
 
   core::Result<ExportedModel> run() {
     const int count = files_[0].graph.node_size();
-    for (const File& file : files_)
+    for (const SizedFile& file : files_)
       if (file.graph.node_size() != count)
         return core::unsupported("other operators are left at other sizes");
     for (int k = 0; k < count; ++k) SOAPSTONE_RETURN_IF_ERROR(compare(k));
-    put_new_nodes_first();
+    values_.put_new_nodes_first();
+    drop_unread(*result_.model.mutable_graph(), result_.weights);
     return std::move(result_);
   }
 
  private:
-  void note_sizes(int input) {
-    const std::string& name = files_[0].graph.input(input).name();
-    const auto shape = files_[0].shapes.find(name);
-    if (shape == files_[0].shapes.end()) return;
-    for (std::size_t d = 0; d < shape->second.size(); ++d) {
-      Values values;
-      for (const File& file : files_) {
-        const auto there = file.shapes.find(name);
-        if (there == file.shapes.end() || there->second.size() != shape->second.size()) return;
-        values.push_back(there->second[d]);
-      }
-      if (!is_same_everywhere(values)) sizes_.push_back({name, d, std::move(values), {}});
-    }
-  }
-
   const onnx::NodeProto& node(std::size_t file, int k) const { return files_[file].graph.node(k); }
 
   core::Status compare(int k) {
@@ -154,9 +85,19 @@ class OpenFile {
   core::Status open(int k, int j, const std::vector<LiteralPtr>& values) {
     const bool are_sizes = std::ranges::all_of(values, [&](const LiteralPtr& value) {
       return value->dims() == values[0]->dims() && value->dims().size() <= 1 &&
-             value->count() <= kMostElements && value->to_ints();
+             value->data_type() != core::DataType::kBool && value->count() <= kMostElements &&
+             value->to_ints();
     });
-    return are_sizes ? open_sizes(k, j, values) : open_tensor(k, j, values);
+    auto status = are_sizes ? open_sizes(k, j, values) : open_tensor(k, j, values);
+    if (status) return status;
+    const auto again = values_.computed_again(values);
+    if (!again) return status;
+    set_operand(k, j, *again);
+    return core::Done{};
+  }
+
+  void set_operand(int k, int j, const std::string& name) {
+    result_.model.mutable_graph()->mutable_node(k)->set_input(j, name);
   }
 
   /// A tensor of sizes of its own: one element everywhere, or numbers that count its last
@@ -174,16 +115,17 @@ class OpenFile {
     const auto shape = shape_of(values);
     if ((!filled && !agrees(&counts)) || !shape || default_opset(result_.model) < kOpsetOfRange)
       return differ(node(0, k), "other constants");
-    const std::string wanted = written(*shape, sizes_literal(shape->size()));
+    const std::string wanted = values_.computed(*shape, sizes_literal(shape->size()));
     std::string from;
     if (filled)
-      from = weight(std::make_shared<const core::Literal>(
+      from = values_.weight(std::make_shared<const core::Literal>(
           core::Literal::copy(first.data_type(), {}, element_of(first))));
     else
-      from =
-          added("Range", {scalar(0), written({shape->back()}, core::Literal::ints({}, Values{0})),
-                          scalar(1)});
-    result_.model.mutable_graph()->mutable_node(k)->set_input(j, added("Expand", {from, wanted}));
+      from = values_.added("Range",
+                           {values_.scalar(0),
+                            values_.computed({shape->back()}, core::Literal::ints({}, Values{0})),
+                            values_.scalar(1)});
+    set_operand(k, j, values_.added("Expand", {from, wanted}));
     return core::Done{};
   }
 
@@ -195,7 +137,7 @@ class OpenFile {
         if (d >= value->dims().size()) return std::nullopt;
         sizes.push_back(value->dims()[d]);
       }
-      const auto formula = formula_of(sizes);
+      const auto formula = values_.formula_of(sizes);
       if (!formula) return std::nullopt;
       shape.push_back(*formula);
     }
@@ -241,13 +183,13 @@ class OpenFile {
     std::vector<Formula> formulas;
     std::optional<std::size_t> inferred;
     for (std::size_t e = 0; e < elements.size(); ++e) {
-      const auto formula = formula_of(elements[e]);
+      const auto formula = values_.formula_of(elements[e]);
       const bool may_infer = is_reshape && !inferred && !has(elements, -1);
       if (!formula && !may_infer) return differ(own, "sizes that do not follow from its inputs'");
       if (!formula) inferred = e;
       formulas.push_back(formula.value_or(Formula{{}, {}, 1, -1}));
     }
-    result_.model.mutable_graph()->mutable_node(k)->set_input(j, written(formulas, *values[0]));
+    set_operand(k, j, values_.computed(formulas, *values[0]));
     return core::Done{};
   }
 
@@ -279,137 +221,13 @@ class OpenFile {
     return true;
   }
 
-  /// A number, a multiple of a size, one more or less than a size, a multiple of two sizes.
-  std::optional<Formula> formula_of(const Values& values) const {
-    if (is_same_everywhere(values)) return Formula{{}, {}, 1, values[0]};
-    const auto factor_of = [&](const Values& of) -> std::optional<std::int64_t> {
-      if (of[0] == 0 || values[0] % of[0] != 0) return std::nullopt;
-      const std::int64_t factor = values[0] / of[0];
-      for (std::size_t f = 0; f < of.size(); ++f)
-        if (values[f] != factor * of[f]) return std::nullopt;
-      return factor;
-    };
-    for (std::size_t s = 0; s < sizes_.size(); ++s)
-      if (const auto factor = factor_of(sizes_[s].values)) return Formula{s, {}, *factor, 0};
-    for (std::size_t s = 0; s < sizes_.size(); ++s) {
-      const std::int64_t offset = values[0] - sizes_[s].values[0];
-      bool fits = true;
-      for (std::size_t f = 0; f < values.size(); ++f)
-        fits = fits && values[f] == sizes_[s].values[f] + offset;
-      if (fits) return Formula{s, {}, 1, offset};
-    }
-    for (std::size_t a = 0; a < sizes_.size(); ++a) {
-      for (std::size_t b = a + 1; b < sizes_.size(); ++b) {
-        Values product = sizes_[a].values;
-        for (std::size_t f = 0; f < product.size(); ++f) product[f] *= sizes_[b].values[f];
-        if (const auto factor = factor_of(product)) return Formula{a, b, *factor, 0};
-      }
-    }
-    return std::nullopt;
-  }
-
-  // --- Writing -------------------------------------------------------------------------------
-
-  /// The name of a tensor with these elements, of the type and shape of `like`.
-  std::string written(const std::vector<Formula>& formulas, const core::Literal& like) {
-    Values plain;
-    std::string key = fmt::format("{} {} ", core::to_string(like.data_type()), like.dims().size());
-    for (const Formula& f : formulas) {
-      if (!f.first) plain.push_back(f.offset);
-      key += fmt::format("{},{},{},{};", f.first.value_or(SIZE_MAX), f.second.value_or(SIZE_MAX),
-                         f.factor, f.offset);
-    }
-    std::string& name = written_[key];
-    if (!name.empty()) return name;
-    std::string all;
-    if (plain.size() == formulas.size()) {
-      all = constant({static_cast<std::int64_t>(plain.size())}, plain);
-    } else {
-      std::vector<std::string> parts;
-      for (const Formula& formula : formulas) parts.push_back(element(formula));
-      all = parts.size() == 1 ? parts[0] : added("Concat", parts, "axis", 0);
-    }
-    if (like.dims().empty()) all = added("Reshape", {all, constant({0}, {})});
-    if (like.data_type() != core::DataType::kInt64)
-      all = added("Cast", {all}, "to", data_type_to_onnx(like.data_type()));
-    return name = all;
-  }
-
-  std::string element(const Formula& formula) {
-    if (!formula.first) return constant({1}, {formula.offset});
-    std::string value = size(*formula.first);
-    if (formula.second) value = added("Mul", {value, size(*formula.second)});
-    if (formula.factor != 1) value = added("Mul", {value, constant({1}, {formula.factor})});
-    if (formula.offset != 0) value = added("Add", {value, constant({1}, {formula.offset})});
-    return value;
-  }
-
-  std::string size(std::size_t number) {
-    Size& its = sizes_[number];
-    if (!its.name.empty()) return its.name;
-    const auto place = constant({1}, {static_cast<std::int64_t>(its.dimension)});
-    return its.name = added("Gather", {added("Shape", {its.input}), place}, "axis", 0);
-  }
-
-  std::string constant(Dims dims, const Values& values) {
-    return weight(
-        std::make_shared<const core::Literal>(core::Literal::ints(std::move(dims), values)));
-  }
-  std::string scalar(std::int64_t value) { return constant({}, {value}); }
-
-  std::string weight(LiteralPtr value) {
-    result_.weights.push_back({std::move(value), fresh()});
-    return result_.weights.back().name;
-  }
-
-  std::string added(const char* op, const std::vector<std::string>& inputs,
-                    const char* attribute = nullptr, std::int64_t number = 0) {
-    onnx::NodeProto& made = new_nodes_.emplace_back();
-    made.set_op_type(op);
-    for (const std::string& input : inputs) made.add_input(input);
-    made.add_output(fresh());
-    if (attribute != nullptr) {
-      onnx::AttributeProto& value = *made.add_attribute();
-      value.set_name(attribute);
-      value.set_type(onnx::AttributeProto::INT);
-      value.set_i(number);
-    }
-    return made.output(0);
-  }
-
-  std::string fresh() {
-    std::string name;
-    do name = fmt::format("open_size_{}", next_++);
-    while (files_[0].is_taken(name));
-    return name;
-  }
-
-  /// They read inputs alone.
-  void put_new_nodes_first() {
-    onnx::GraphProto& graph = *result_.model.mutable_graph();
-    google::protobuf::RepeatedPtrField<onnx::NodeProto> old;
-    old.Swap(graph.mutable_node());
-    for (onnx::NodeProto& made : new_nodes_) *graph.add_node() = std::move(made);
-    for (onnx::NodeProto& kept : old) *graph.add_node() = std::move(kept);
-  }
-
-  /// A size of an input that is not the same in all files.
-  struct Size {
-    std::string input;
-    std::size_t dimension = 0;
-    Values values;
-    std::string name;  ///< Of the tensor that holds it; empty: there is none yet.
-  };
   static constexpr std::int64_t kMostElements = 64;
   static constexpr int kOpsetOfRange = 11;
 
   ExportedModel result_;
-  std::vector<File> files_;
+  std::vector<SizedFile> files_;
   std::vector<std::unordered_map<std::string, std::string>> names_;  // by file: ours, by theirs
-  std::vector<Size> sizes_;
-  std::map<std::string, std::string> written_;
-  std::vector<onnx::NodeProto> new_nodes_;
-  std::size_t next_ = 0;
+  OpenValues values_;
 };
 
 }  // namespace

@@ -77,7 +77,7 @@ core::Result<bool> apply_once(Graph& graph, verifier::Admission& admission,
     if (++rewrites > bounds.rewrites || graph.order().size() > bounds.nodes)
       return endless(rules[rule], rewrites, graph.order().size());
     ++report.rules_applied[rules[rule].base_name];
-    report.steps.push_back({rule, match, graph.hash()});
+    report.steps.push_back({rule, false, match, graph.hash()});
   }
   return changed;
 }
@@ -126,7 +126,7 @@ void unify_constants(const Graph& graph, std::vector<TensorId>& representative) 
 }  // namespace
 
 Graph merge_duplicates(const Graph& original, int* merged, bool behind_opaque) {
-  Graph graph = fold_numbers(name_constants(narrow_constants(decide_choices(original))));
+  Graph graph = fold_numbers(name_constants(narrow_constants(original)));
   const std::vector<bool> frozen =
       behind_opaque ? std::vector<bool>(graph.node_bound()) : depends_on_opaque(graph);
   std::vector<TensorId> representative(graph.tensor_bound());
@@ -189,26 +189,35 @@ void merge(Graph& graph, SimplifyReport& report, bool behind_opaque) {
   report.merged_duplicates += merged;
   // Equal constants that become one leave the hash as it is; a later step may need that they are.
   if (graph.hash() != before || count_tensors(graph) != tensors_before)
-    report.steps.push_back({std::nullopt, {}, graph.hash()});
+    report.steps.push_back({std::nullopt, false, {}, graph.hash()});
+}
+
+void decide(Graph& graph, SimplifyReport& report) {
+  const std::uint64_t before = graph.hash();
+  graph = decide_choices(graph);
+  if (graph.hash() != before) report.steps.push_back({std::nullopt, true, {}, graph.hash()});
 }
 
 }  // namespace
 
 core::Result<Graph> simplify(const Graph& graph, verifier::Admission& baseline,
                              SimplifyReport* report, const core::StopToken& stop,
-                             bool behind_opaque, const ops::Surroundings& surroundings) {
+                             const SimplifyOptions& options) {
   SimplifyReport own;
   SimplifyReport& what = report != nullptr ? *report : own;
   Graph result = graph;
-  merge(result, what, behind_opaque);
+  if (options.decides) decide(result, what);
+  merge(result, what, options.behind_opaque);
   const Bounds bounds(result);
-  const ops::SpecialValues specials(graph, surroundings);
+  const ops::SpecialValues specials(graph, options.surroundings);
   std::size_t rewrites = 0;
   while (true) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const bool changed, apply_once(result, baseline, specials, bounds,
-                                                              rewrites, what, stop, behind_opaque));
+    SOAPSTONE_ASSIGN_OR_RETURN(const bool changed,
+                               apply_once(result, baseline, specials, bounds, rewrites, what, stop,
+                                          options.behind_opaque));
     if (!changed) return result;
-    merge(result, what, behind_opaque);
+    if (options.decides) decide(result, what);
+    merge(result, what, options.behind_opaque);
   }
 }
 

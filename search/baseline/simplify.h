@@ -19,7 +19,8 @@
 namespace soapstone::search {
 
 struct SimplifyStep {
-  std::optional<core::RuleId> rule;  ///< None: equal nodes were merged.
+  std::optional<core::RuleId> rule;  ///< None: equal nodes were merged, or choices decided.
+  bool decides = false;              ///< decide_choices(); else merge_duplicates().
   rules::Match match;
   std::uint64_t hash = 0;  ///< Hash of the graph after the step.
 };
@@ -30,15 +31,20 @@ struct SimplifyReport {
   std::vector<SimplifyStep> steps;
 };
 
+struct SimplifyOptions {
+  bool behind_opaque = true;  ///< False: what depends on opaque nodes stays as it is.
+  bool decides = true;        ///< False: choices stay, as masks may be others at other sizes.
+  ops::Surroundings surroundings;
+};
+
 /// Applies the `baseline` rules that are admitted until none matches, and merges equal nodes.
 /// Every baseline rule must shrink the graph or move work into constants, or this would not end:
 /// the rewrites and the growth of the graph are bounded. At `stop` the rest is left out. Errors:
 /// kInvalidInput if a bound is reached; it names the rule.
-/// Without `behind_opaque` what depends on opaque nodes stays as it is.
 core::Result<core::Graph> simplify(const core::Graph& graph, verifier::Admission& baseline,
                                    SimplifyReport* report = nullptr,
-                                   const core::StopToken& stop = {}, bool behind_opaque = true,
-                                   const ops::Surroundings& surroundings = {});
+                                   const core::StopToken& stop = {},
+                                   const SimplifyOptions& options = {});
 
 /// The number as an attribute says it. None: no attribute does, as of an infinity or a negative
 /// zero.
@@ -59,7 +65,7 @@ core::Graph fold_numbers(const core::Graph& graph);
 /// shape of the result.
 core::Graph decide_choices(const core::Graph& graph);
 
-/// decide_choices(), narrow_constants(), name_constants() and fold_numbers(), and nodes with the
+/// narrow_constants(), name_constants() and fold_numbers(), and nodes with the
 /// same operator, attributes and inputs become one.
 core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr,
                              bool behind_opaque = true);

@@ -57,6 +57,8 @@ class Replayer {
 
   Result<Graph> run(const Graph& graph, const ChainStep& step) {
     switch (step.kind) {
+    case ChainStep::Kind::kDecideChoices:
+      return decide_choices(graph);
     case ChainStep::Kind::kMergeDuplicates:
       return merge_duplicates(graph);
     case ChainStep::Kind::kFoldConstants:

@@ -21,6 +21,7 @@ namespace soapstone::search {
 struct ChainStep {
   enum class Kind : std::uint8_t {
     kRule,
+    kDecideChoices,    ///< decide_choices()
     kMergeDuplicates,  ///< merge_duplicates()
     kFoldConstants,    ///< fold_constants()
     kDerive,           ///< Rules prove another one, without symbols; the graph stays as it is.

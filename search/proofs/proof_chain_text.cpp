@@ -18,10 +18,11 @@ using core::Result;
 using core::Status;
 using core::TokenStream;
 
+constexpr std::string_view kDecide = "decide_choices";
 constexpr std::string_view kMerge = "merge_duplicates", kFold = "fold_constants";
 constexpr std::string_view kDerive = "derive";
-/// Version of the format. Version 1 had no derivations.
-constexpr std::uint64_t kVersion = 2;
+/// Version of the format. Version 1 had no derivations, version 2 decided choices where it merged.
+constexpr std::uint64_t kVersion = 3;
 
 template <class Id>
 std::string ids_text(const std::vector<Id>& ids) {
@@ -51,6 +52,8 @@ std::string derivation_text(const ProofChain& chain, const ChainStep& step) {
 
 std::string step_text(const ProofChain& chain, const ChainStep& step) {
   switch (step.kind) {
+  case ChainStep::Kind::kDecideChoices:
+    return fmt::format("{} result=0x{:016x}", kDecide, step.result);
   case ChainStep::Kind::kMergeDuplicates:
     return fmt::format("{} result=0x{:016x}", kMerge, step.result);
   case ChainStep::Kind::kFoldConstants:
@@ -124,7 +127,9 @@ class StepParser {
   Status parse_step() {
     ChainStep step;
     if (tokens_.accept(kDerive)) return parse_derivation(step);
-    if (tokens_.accept(kMerge)) {
+    if (tokens_.accept(kDecide)) {
+      step.kind = ChainStep::Kind::kDecideChoices;
+    } else if (tokens_.accept(kMerge)) {
       step.kind = ChainStep::Kind::kMergeDuplicates;
     } else if (tokens_.accept(kFold)) {
       step.kind = ChainStep::Kind::kFoldConstants;

@@ -147,8 +147,8 @@ TEST_F(Chain, FromAnotherGraphIsRefused) {
 
 TEST_F(Chain, ThatIsNoneIsRefused) {
   using core::ErrorCode;
-  expect_refused("chain 2", "chain 3", "chains of version 3", ErrorCode::kInvalidInput);
-  expect_refused("chain 2", "graph g", "2:1: expected `chain`", ErrorCode::kInvalidInput);
+  expect_refused("chain 3", "chain 4", "chains of version 4", ErrorCode::kInvalidInput);
+  expect_refused("chain 3", "graph g", "2:1: expected `chain`", ErrorCode::kInvalidInput);
   expect_refused("steps 4", "steps 5", "there are 4 steps, not 5", ErrorCode::kInvalidInput);
   expect_refused("apply double_negation", "apply nothing", "the chain has no rule \"nothing\"",
                  ErrorCode::kInvalidInput);

@@ -2,6 +2,7 @@
 // by pointer and never look inside.
 #pragma once
 
+#include "models/onnx/format/folded_nodes.h"
 #include "models/onnx/format/model_notes.h"
 #include "models/onnx/format/onnx_model.h"
 #include "models/onnx/format/onnx_protobuf.h"
@@ -24,6 +25,8 @@ class ModelHeader {
   std::map<std::string, core::LiteralPtr> defaults;  ///< Of inputs that have one.
   bool contrib = false;                              ///< See models/onnx/writing/contrib.h.
   OriginalNodes originals;
+  /// What was folded as sizes were known; null: the file leaves none open.
+  std::shared_ptr<const FoldedNodes> folded;
   ModelNotes notes;
 };
 

@@ -91,12 +91,20 @@ core::Status import_weight_as_node(ImportState& state, const std::string& name, 
   return core::Done{};
 }
 
+bool has_open_sizes(const onnx::ValueInfoProto& input) {
+  return std::ranges::any_of(input.type().tensor_type().shape().dim(), [](const auto& dimension) {
+    return !dimension.has_dim_value() || dimension.dim_value() < 0;
+  });
+}
+
 core::Status import_inputs(ImportState& state, ImportOptions options) {
   const auto& graph = state.model.graph();
   SOAPSTONE_RETURN_IF_ERROR(read_defaults(state));
   for (const auto& [name, value] : state.defaults) options.shapes.emplace(name, value->dims());
   SOAPSTONE_ASSIGN_OR_RETURN(SettledInputs inputs, settle_inputs(graph, options));
   state.sizes = std::move(inputs.sizes);
+  if (std::ranges::any_of(graph.input(), has_open_sizes))
+    state.folded = std::make_shared<FoldedNodes>();
   std::ranges::move(inputs.warnings, std::back_inserter(state.warnings));
   for (int i = 0; i < graph.input_size(); ++i) {
     const auto& input = graph.input(i);
@@ -194,6 +202,7 @@ std::shared_ptr<ModelHeader> make_header(ImportState& state) {
   auto header = std::make_shared<ModelHeader>(std::move(skeleton), state.files.any());
   header->sizes = state.sizes;
   header->notes = std::move(state.notes);
+  header->folded = state.folded;
   return header;
 }
 

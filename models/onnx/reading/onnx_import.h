@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/files/size_limits.h"
+#include "models/onnx/format/folded_nodes.h"
 #include "models/onnx/format/model_notes.h"
 #include "models/onnx/format/onnx_model.h"
 #include "models/onnx/format/onnx_weights.h"
@@ -48,6 +49,8 @@ struct ImportState {
   std::int64_t folded_elements = 0;
   std::int64_t elements_read = 0;  ///< By folding.
   std::vector<OriginalNode> originals;
+  /// Nodes that were folded; null: nobody asks for them, as all inputs have sizes.
+  std::shared_ptr<FoldedNodes> folded;
   ModelNotes notes;
   /// How many scopes define a name, subgraphs included.
   std::unordered_map<std::string, int> definitions;

@@ -169,6 +169,22 @@ bool within_work(ImportState& state, const std::vector<FoldInput>& inputs) {
   return (state.elements_read += count) <= kMostInTotal;
 }
 
+/// Keeps the node, which is folded, for a file that has to compute its results.
+void record_folded(ImportState& state, const onnx::NodeProto& node,
+                   const std::vector<core::LiteralPtr>& values) {
+  if (!state.folded) return;
+  FoldedNode folded{node, {}, {}};
+  for (const std::string& name : node.input()) {
+    const TensorId id = state.tensor(name);
+    const bool is_made = state.folded->producer(name) != nullptr;
+    folded.constants.push_back(id.valid() && !is_made ? state.builder.tensor(id).value : nullptr);
+  }
+  for (const core::LiteralPtr& value : values)
+    folded.results.push_back(
+        {value->hash(), value->count() <= KnownTensor::kMostKept ? value : nullptr});
+  state.folded->add(std::move(folded));
+}
+
 /// True: the node is done.
 core::Result<bool> import_folded(ImportState& state, const onnx::NodeProto& node, bool reals_too) {
   if (!has_fold(node)) return false;
@@ -181,6 +197,7 @@ core::Result<bool> import_folded(ImportState& state, const onnx::NodeProto& node
     return core::is_floating(value->data_type());
   });
   if ((has_reals && !reals_too) || !within_budget(state, *values)) return false;
+  record_folded(state, node, *values);
   std::vector<TensorId> results;
   for (const core::LiteralPtr& value : *values)
     results.push_back(state.builder.add_constant(value));

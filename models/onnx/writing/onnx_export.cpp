@@ -117,34 +117,6 @@ void write_value_info(const core::Graph& graph, const TensorNames& names, onnx::
   }
 }
 
-/// Mappings may skip what their node reads; what nobody reads then is not written.
-void drop_unread(onnx::GraphProto& graph, std::vector<NamedWeight>& weights) {
-  std::unordered_set<std::string> read;
-  for (const auto& output : graph.output()) read.insert(output.name());
-  for (const auto& input : graph.input()) read.insert(input.name());  // has a default, maybe
-  std::vector<bool> keep(static_cast<std::size_t>(graph.node_size()));
-  for (int i = graph.node_size(); i-- > 0;) {
-    const onnx::NodeProto& node = graph.node(i);
-    keep[static_cast<std::size_t>(i)] =
-        std::any_of(node.output().begin(), node.output().end(),
-                    [&](const auto& name) { return read.contains(name); });
-    if (!keep[static_cast<std::size_t>(i)]) continue;
-    for (const std::string& name : node.input()) read.insert(name);
-    for (std::string& name : captured_names(node)) read.insert(std::move(name));
-  }
-  auto& nodes = *graph.mutable_node();
-  for (int i = 0, next = 0; i < nodes.size(); ++i) {
-    if (keep[static_cast<std::size_t>(i)]) nodes.SwapElements(i, next++);
-  }
-  const auto kept = std::count(keep.begin(), keep.end(), true);
-  nodes.DeleteSubrange(static_cast<int>(kept), nodes.size() - static_cast<int>(kept));
-  std::erase_if(weights, [&](const auto& weight) { return !read.contains(weight.name); });
-  auto& others = *graph.mutable_initializer();
-  others.erase(std::remove_if(others.begin(), others.end(),
-                              [&](const auto& weight) { return !read.contains(weight.name()); }),
-               others.end());
-}
-
 /// Annotations of tensors that are still there, with the weights that they name.
 void write_annotations(const ModelNotes& notes, ExportedModel& exported) {
   if (notes.quantization.empty()) return;
@@ -206,6 +178,33 @@ void list_weights_as_inputs(ExportedModel& exported) {
 
 }  // namespace
 
+void drop_unread(onnx::GraphProto& graph, std::vector<NamedWeight>& weights) {
+  std::unordered_set<std::string> read;
+  for (const auto& output : graph.output()) read.insert(output.name());
+  for (const auto& input : graph.input()) read.insert(input.name());  // has a default, maybe
+  std::vector<bool> keep(static_cast<std::size_t>(graph.node_size()));
+  for (int i = graph.node_size(); i-- > 0;) {
+    const onnx::NodeProto& node = graph.node(i);
+    keep[static_cast<std::size_t>(i)] =
+        std::any_of(node.output().begin(), node.output().end(),
+                    [&](const auto& name) { return read.contains(name); });
+    if (!keep[static_cast<std::size_t>(i)]) continue;
+    for (const std::string& name : node.input()) read.insert(name);
+    for (std::string& name : captured_names(node)) read.insert(std::move(name));
+  }
+  auto& nodes = *graph.mutable_node();
+  for (int i = 0, next = 0; i < nodes.size(); ++i) {
+    if (keep[static_cast<std::size_t>(i)]) nodes.SwapElements(i, next++);
+  }
+  const auto kept = std::count(keep.begin(), keep.end(), true);
+  nodes.DeleteSubrange(static_cast<int>(kept), nodes.size() - static_cast<int>(kept));
+  std::erase_if(weights, [&](const auto& weight) { return !read.contains(weight.name); });
+  auto& others = *graph.mutable_initializer();
+  others.erase(std::remove_if(others.begin(), others.end(),
+                              [&](const auto& weight) { return !read.contains(weight.name()); }),
+               others.end());
+}
+
 std::uint64_t ExportedModel::weight_bytes() const {
   std::uint64_t sum = 0;
   for (const NamedWeight& weight : weights) sum += weight.value->bytes().size();
@@ -227,6 +226,7 @@ core::Result<ExportedModel> export_graph(const core::Graph& given, const ModelHe
       TensorNames names,
       TensorNames::assign(graph, plan, opaque, declared_outputs(header), header.notes.names()));
   ExportedModel exported{header.skeleton, {}};
+  exported.folded = header.folded;
   onnx::GraphProto& out = *exported.model.mutable_graph();
   if (out.name().empty()) out.set_name(graph.name().empty() ? "graph" : graph.name());
   for (TensorId id : names.constants()) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -80,8 +81,13 @@ struct ExportedModel {
   onnx::ModelProto model;  ///< Its initializers are those that no Literal can hold.
   std::vector<NamedWeight> weights;
   bool had_external_weights = false;  ///< Some were in files of their own where they were read.
+  /// Of the model that was read; null: it leaves no sizes open.
+  std::shared_ptr<const FoldedNodes> folded = nullptr;
   std::uint64_t weight_bytes() const;
 };
+
+/// Leaves out nodes and weights that nobody reads: mappings may skip what their node reads.
+void drop_unread(onnx::GraphProto& graph, std::vector<NamedWeight>& weights);
 
 /// Errors: kInvalidInput for symbolic sizes and for a header of another graph; kUnsupported if an
 /// operator cannot be said in the model's opset.
