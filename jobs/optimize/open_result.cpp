@@ -68,10 +68,11 @@ class Opening {
       : request_(request), job_(job), graph_(graph), chain_(chain), latitude_(latitude),
         models_(*job.other_sizes), context_(context) {}
 
-  /// The open dimensions that alone cannot stay open, and why. A dimension of which the model itself has no other size is none of them. At a stop: none, as nobody knows.
+  /// The open dimensions that alone cannot stay open, and why. A dimension of which the model
+  /// itself has no other size is none of them. At a stop: none, as nobody knows.
   std::vector<std::string> closed() {
     std::vector<std::string> closed;
-    for (const OpenDimension& dimension : models::open_dimensions(job_.model)) {
+    for (const OpenDimension& dimension : models_.dimensions(request_, job_)) {
       const bool may = may_stay_open(dimension);
       if (context_.stop.stop_requested()) return {};
       if (!may && why_closed_.contains(dimension.text())) closed.push_back(closed_text(dimension));
@@ -80,9 +81,8 @@ class Opening {
   }
 
   OpenResult run() {
-    const auto dimensions = models::open_dimensions(job_.model);
-    if (dimensions.empty()) return {};
     context_.progress.stage("trying other sizes");
+    const auto& dimensions = models_.dimensions(request_, job_);
     std::vector<OpenDimension> open;
     for (const OpenDimension& dimension : dimensions) {
       if (!context_.stop.stop_requested() && may_stay_open(dimension)) open.push_back(dimension);
@@ -303,8 +303,20 @@ std::shared_ptr<const models::OnnxModel> OtherSizes::at(const OptimizeRequest& r
   return read;
 }
 
+const std::vector<OpenDimension>& OtherSizes::dimensions(const OptimizeRequest& request,
+                                                         const OptimizeJob& job) {
+  const auto has_other = [&](const OpenDimension& dimension) {
+    return std::ranges::any_of(others(dimension.size), [&](std::int64_t size) {
+      return at(request, job, std::span(&dimension, 1), {size}) != nullptr;
+    });
+  };
+  if (!dimensions_) dimensions_ = models::free_dimensions(job.model, has_other);
+  return *dimensions_;
+}
+
 OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
                             const search::OptimizeReport& report, const Context& context) {
+  if (models::open_dimensions(job.model).empty()) return {};
   return Opening(request, job, report.graph, report.chain, report.latitude, context).run();
 }
 

@@ -26,9 +26,14 @@ class OtherSizes {
                                               const OptimizeJob& job,
                                               std::span<const models::OpenDimension> dimensions,
                                               const std::vector<std::int64_t>& sizes);
+  /// Of the model of the job, which of its dimensions may have which sizes, see
+  /// models::free_dimensions().
+  const std::vector<models::OpenDimension>& dimensions(const OptimizeRequest& request,
+                                                       const OptimizeJob& job);
   search::ReplayMemory& replays() { return replays_; }
 
  private:
+  std::optional<std::vector<models::OpenDimension>> dimensions_;
   std::map<std::map<std::string, core::Dims>, std::shared_ptr<const models::OnnxModel>> models_;
   search::ReplayMemory replays_;
 };

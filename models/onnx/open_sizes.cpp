@@ -31,6 +31,19 @@ core::Dims sizes_of(const core::Graph& graph, const std::string& input) {
   return {};
 }
 
+/// Dimensions that are tried in pairs: each pair is a reading of the model.
+constexpr std::size_t kMostInPairs = 6;
+
+OpenDimension together(std::span<const OpenDimension> parts) {
+  OpenDimension all{"", {}, parts[0].size};
+  for (const OpenDimension& part : parts) {
+    all.name += (all.name.empty() ? "" : " with ") + part.text();
+    all.places.insert(all.places.end(), part.places.begin(), part.places.end());
+    all.size = std::min(all.size, part.size);
+  }
+  return all;
+}
+
 /// Sizes of `value` that are others in `other` become open. True: there were some.
 bool open_differing(onnx::ValueInfoProto& value, const onnx::ValueInfoProto& other,
                     const onnx::ValueInfoProto* declared) {
@@ -75,6 +88,45 @@ std::vector<OpenDimension> open_dimensions(const OnnxModel& model) {
   return open;
 }
 
+std::vector<OpenDimension>
+free_dimensions(const OnnxModel& model,
+                const std::function<bool(const OpenDimension&)>& has_other) {
+  std::vector<OpenDimension> free, stuck;
+  for (OpenDimension& dimension : open_dimensions(model))
+    (has_other(dimension) ? free : stuck).push_back(std::move(dimension));
+  std::vector<bool> has_place(stuck.size());  // in a dimension that is free
+  const auto take = [&](const std::vector<std::size_t>& members) {
+    if (members.size() < 2) return;
+    std::vector<OpenDimension> parts;
+    for (const std::size_t k : members) parts.push_back(stuck[k]);
+    OpenDimension all = together(parts);
+    if (!has_other(all)) return;
+    for (const std::size_t k : members) has_place[k] = true;
+    free.push_back(std::move(all));
+  };
+  const auto take_alike = [&](const auto& key_of) {
+    std::map<decltype(key_of(stuck[0])), std::vector<std::size_t>> groups;
+    for (std::size_t k = 0; k < stuck.size(); ++k)
+      if (!has_place[k]) groups[key_of(stuck[k])].push_back(k);
+    for (const auto& [key, members] : groups) take(members);
+  };
+  take_alike([](const OpenDimension& dimension) { return dimension.size; });
+  take_alike([](const OpenDimension& dimension) {
+    return std::pair(dimension.places.front().second, dimension.size);
+  });
+  const std::vector<bool> was_taken = has_place;
+  std::vector<std::size_t> left;
+  for (std::size_t k = 0; k < stuck.size(); ++k)
+    if (!was_taken[k]) left.push_back(k);
+  if (left.size() <= kMostInPairs) {
+    for (std::size_t a = 0; a < left.size(); ++a)
+      for (std::size_t b = a + 1; b < left.size(); ++b) take({left[a], left[b]});
+  }
+  for (std::size_t k = 0; k < stuck.size(); ++k)
+    if (!has_place[k]) free.push_back(std::move(stuck[k]));
+  return free;
+}
+
 std::map<std::string, core::Dims> shapes_at(const OnnxModel& model,
                                             std::span<const OpenDimension> dimensions,
                                             std::span<const std::int64_t> sizes) {
@@ -83,7 +135,8 @@ std::map<std::string, core::Dims> shapes_at(const OnnxModel& model,
     if (input.type().has_tensor_type()) shapes[input.name()] = sizes_of(model.graph, input.name());
   }
   for (std::size_t k = 0; k < dimensions.size(); ++k) {
-    for (const auto& [input, d] : dimensions[k].places) shapes[input][d] = sizes[k];
+    for (const auto& [input, d] : dimensions[k].places)
+      shapes[input][d] += sizes[k] - dimensions[k].size;
   }
   return shapes;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,11 +14,12 @@
 
 namespace soapstone::models {
 
-/// A dimension of inputs that the file gives no size.
+/// A dimension of inputs that the file gives no size, or several that change by the same number.
 struct OpenDimension {
   std::string name;                                         ///< Empty: it has none in the file.
   std::vector<std::pair<std::string, std::size_t>> places;  ///< Inputs and their dimensions.
-  std::int64_t size = 1;  ///< The size that was settled when the model was read.
+  /// The size that was settled when the model was read; of several, the smallest.
+  std::int64_t size = 1;
   /// The name, or the first place: `N`, `dimension 0 of x`.
   std::string text() const;
 };
@@ -25,8 +27,15 @@ struct OpenDimension {
 /// In the order of the inputs. An input of unknown rank has none.
 std::vector<OpenDimension> open_dimensions(const OnnxModel& model);
 
-/// Shapes for ImportOptions that give these dimensions these sizes, one each, and all others the
-/// sizes that they have.
+/// The open dimensions, each of which may have other sizes while the rest stays as it is: one that
+/// `has_other` denies alone is taken together with others, as of inputs whose batches have no name
+/// in common, or of a cache and a mask that covers it. A dimension that has no other size with any
+/// stays alone.
+std::vector<OpenDimension>
+free_dimensions(const OnnxModel& model, const std::function<bool(const OpenDimension&)>& has_other);
+
+/// Shapes for ImportOptions: each place of a dimension is larger by what its number of `sizes` is
+/// larger than its size; all other places have the sizes that they have.
 std::map<std::string, core::Dims> shapes_at(const OnnxModel& model,
                                             std::span<const OpenDimension> dimensions,
                                             std::span<const std::int64_t> sizes);
