@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,12 @@ class CostModel {
   virtual ~CostModel() = default;
   /// Never fails: what cannot be measured is estimated and says so.
   virtual GraphCost graph_cost(const core::Graph& graph) = 0;
+  /// How much more the second graph costs than the first, of which a few rewrites have made it:
+  /// the launches that differ are priced alone. None: the model cannot say without all of them.
+  /// A change of the order of nodes far from the rewrites is not seen.
+  virtual std::optional<double> cost_change_us(const core::Graph&, const core::Graph&) {
+    return std::nullopt;
+  }
   /// True if it times kernels: then it is called from one thread while all others rest.
   virtual bool needs_quiet_machine() const { return false; }
   /// True if its costs are times of kernels, taken now or recorded earlier.

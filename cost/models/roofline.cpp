@@ -11,6 +11,7 @@
 #include "cost/models/launch_cache.h"
 #include "ops/analysis/analysis.h"
 #include "ops/definition/registry.h"
+#include "runtime/launches/changed_launches.h"
 #include "runtime/launches/execution_plan.h"
 
 namespace soapstone::cost {
@@ -51,6 +52,15 @@ class RooflineCost final : public CostModel {
       : rules_(rules), parameters_(parameters) {}
 
   GraphCost graph_cost(const Graph& graph) override { return sum(price(graph, plan_of(graph))); }
+
+  /// Exact, as sums of rounded costs are.
+  std::optional<double> cost_change_us(const Graph& before, const Graph& after) override {
+    const runtime::ChangedNodes changed = runtime::changed_launches(before, after);
+    const auto cost_of = [&](const Graph& graph, const std::vector<core::NodeId>& nodes) {
+      return sum(price(graph, runtime::plan_launches(graph, rules_, nodes))).total_us;
+    };
+    return cost_of(after, changed.after) - cost_of(before, changed.before);
+  }
 
   std::vector<Item> breakdown(const Graph& graph) override {
     const runtime::LaunchPlan plan = plan_of(graph);

@@ -93,5 +93,9 @@ struct LaunchPlan {
 /// tensors row-major. plan_execution (runtime/launches/execution_plan.h) does the same with
 /// layouts. Deterministic. Complexity: linear in nodes and edges.
 LaunchPlan plan_launches(const core::Graph& graph, const FusionRules& rules);
+/// The same for some of the nodes, in the order of the graph. What it says of them is true of the
+/// whole graph if nodes that may share a launch are all among them (changed_launches()).
+LaunchPlan plan_launches(const core::Graph& graph, const FusionRules& rules,
+                         std::span<const core::NodeId> nodes);
 
 }  // namespace soapstone::runtime

@@ -22,11 +22,14 @@ class Planner {
         has_buffer_(graph.tensor_bound()), is_there_(graph.tensor_bound()) {}
 
   ExecutionPlan run() {
-    plan_.launches.reserve(graph_.order().size());
-    plan_.layouts.reserve(graph_.order().size());
-    plan_.steps.reserve(graph_.order().size());
-    for (NodeId id : graph_.order()) visit(id);
+    visit_all(graph_.order());
     for (TensorId output : graph_.outputs()) convert(output, Layout::kRowMajor);
+    return std::move(plan_);
+  }
+
+  /// Of some nodes, without a backend: everything is row-major, and nothing is converted.
+  ExecutionPlan run(std::span<const NodeId> nodes) {
+    visit_all(nodes);
     return std::move(plan_);
   }
 
@@ -59,6 +62,13 @@ class Planner {
     for (TensorId input : graph_.node(producer).inputs)
       if (input.valid()) reach(input);
     if (!visit_view(producer)) emit(grow_launch(graph_, producer, generic_fusion(Fusion::kNone)));
+  }
+
+  void visit_all(std::span<const NodeId> nodes) {
+    plan_.launches.reserve(nodes.size());
+    plan_.layouts.reserve(nodes.size());
+    plan_.steps.reserve(nodes.size());
+    for (const NodeId id : nodes) visit(id);
   }
 
   void visit(NodeId id) {
@@ -187,7 +197,12 @@ ExecutionPlan plan_execution(const Graph& graph, const Backend& backend, Fusion 
 }
 
 LaunchPlan plan_launches(const Graph& graph, const FusionRules& rules) {
-  ExecutionPlan plan = Planner(graph, rules, nullptr).run();
+  return plan_launches(graph, rules, graph.order());
+}
+
+LaunchPlan plan_launches(const Graph& graph, const FusionRules& rules,
+                         std::span<const NodeId> nodes) {
+  ExecutionPlan plan = Planner(graph, rules, nullptr).run(nodes);
   LaunchPlan result{std::move(plan.launches), std::move(plan.folded), {}};
   for (const View& view : plan.views) result.views.push_back(view.node);
   return result;

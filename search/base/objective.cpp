@@ -182,6 +182,17 @@ bool Objective::is_gain(const Score& before, const Score& after,
   return after.latency_us < kRealGain * before.latency_us;
 }
 
+bool Objective::may_be_gain(const Graph& from, const Score& of_from, const Graph& graph,
+                            const Score& best) const {
+  constexpr double kRounding = 1 + 1e-9;
+  if (needs_memory()) return true;
+  const auto change_us = cost_.cost_change_us(from, graph);
+  if (!change_us || of_from.latency_us + *change_us < kRounding * kRealGain * best.latency_us)
+    return true;
+  weight_limit_.allows(graph);  // it remembers whether it has refused some
+  return false;
+}
+
 bool Objective::is_better(const Score& a, const Score& b) const {
   if (a.is_too_large != b.is_too_large) return b.is_too_large;
   const bool by_latency = kind_ == ObjectiveKind::kLatency ||

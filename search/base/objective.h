@@ -99,6 +99,10 @@ class Objective {
   Score score(const core::Graph& graph, const ObjectiveStage& stage) const;
   /// By more than rounding.
   bool is_gain(const Score& before, const Score& after, const ObjectiveStage& stage) const;
+  /// Of a graph that a few rewrites have made of `from`, whether score() may find it to be a gain
+  /// over `best`. False takes less time than the score of a large graph.
+  bool may_be_gain(const core::Graph& from, const Score& of_from, const core::Graph& graph,
+                   const Score& best) const;
   /// Whether `a` is preferred to `b` as the final result.
   bool is_better(const Score& a, const Score& b) const;
 

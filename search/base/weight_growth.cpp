@@ -29,6 +29,22 @@ std::size_t known_bytes(const core::TensorType& type) {
   return type.shape_known && core::concrete(type.shape) ? runtime::storage_bytes(type) : 0;
 }
 
+/// Whether the tensor is a constant that is read when the graph runs.
+bool is_weight(const Graph& graph, TensorId id) {
+  if (!graph.contains(id) || !graph.is_constant_expression(id)) return false;
+  return graph.is_output(id) || std::ranges::any_of(graph.consumers(id), [&](NodeId reader) {
+           return !graph.is_constant_expression(reader);
+         });
+}
+
+/// The bytes of the weights with equal ones counted as often as they are there.
+std::size_t bytes_at_most(const Graph& graph) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < graph.tensor_bound(); ++i)
+    if (is_weight(graph, TensorId(i))) bytes += known_bytes(graph.tensor(TensorId(i)).type);
+  return bytes;
+}
+
 /// The distinct constants that are read when the graph runs, and what each is computed from.
 class Weights {
  public:
@@ -40,7 +56,7 @@ class Weights {
     std::unordered_set<std::uint64_t> seen;
     for (std::size_t i = 0; i < graph.tensor_bound(); ++i) {
       const TensorId id(i);
-      if (is_read_when_running(id) && seen.insert(meaning_[i]).second) count(id);
+      if (is_weight(graph, id) && seen.insert(meaning_[i]).second) count(id);
     }
   }
 
@@ -100,13 +116,6 @@ class Weights {
         if (!graph_.is_constant_expression(reader)) readers_[source].insert(graph_.node(reader).op);
   }
 
-  bool is_read_when_running(TensorId id) const {
-    if (!graph_.contains(id) || !graph_.is_constant_expression(id)) return false;
-    return graph_.is_output(id) || std::ranges::any_of(graph_.consumers(id), [&](NodeId reader) {
-             return !graph_.is_constant_expression(reader);
-           });
-  }
-
   const Graph& graph_;
   std::vector<std::uint64_t> meaning_;               ///< By tensor: a hash of what it computes.
   std::vector<std::vector<std::uint64_t>> sources_;  ///< By tensor: the large constants behind it.
@@ -132,6 +141,7 @@ WeightLimit::WeightLimit(const Graph& original, const GrowthOptions& options)
 
 bool WeightLimit::allows(const Graph& graph) const {
   if (!is_limited_) return true;
+  if (most_of_shared_.empty() && bytes_at_most(graph) <= most_bytes_) return true;
   const Weights weights(graph);
   const auto is_shared_still = [&](const auto& made) {
     const auto most = most_of_shared_.find(made.first);

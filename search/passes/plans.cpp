@@ -238,6 +238,9 @@ Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewriteP
   // Alternatives begin where the plan before them began.
   auto best = std::make_shared<Progress>(Progress{from, {}}), begin = best;
   const auto gains = [&](Progress& next) {
+    if (!objective_.may_be_gain(begin->candidate.graph, begin->candidate.score,
+                                next.candidate.graph, best->candidate.score))
+      return false;
     next.candidate.score = objective_.score(next.candidate.graph, stage);
     next.candidate.cost_us = next.candidate.score.latency_us;
     return objective_.is_gain(best->candidate.score, next.candidate.score, stage);
