@@ -12,14 +12,6 @@ namespace {
 
 core::Error no_use(std::string message) { return core::invalid_input(std::move(message)); }
 
-/// A graph that is being rewritten, and what its outputs are by now.
-struct Edited {
-  explicit Edited(const Graph& graph)
-      : builder(graph), outputs(graph.outputs().begin(), graph.outputs().end()) {}
-  core::GraphBuilder builder;
-  std::vector<TensorId> outputs;
-};
-
 class RuleApplication {
  public:
   RuleApplication(Edited& edited, const Rule& rule, const Match& match)
@@ -162,11 +154,15 @@ bool closes_cycle(const Graph& graph, const Rule& rule, const Match& match) {
   return false;
 }
 
-Result<Applied> apply_and_follow(const Graph& graph, const Rule& rule, const Match& match) {
-  Edited edited(graph);
+Result<std::vector<TensorId>> apply_to(Edited& edited, const Rule& rule, const Match& match) {
   RuleApplication application(edited, rule, match);
   SOAPSTONE_RETURN_IF_ERROR(application.run());
-  std::vector<TensorId> results = application.results();
+  return application.results();
+}
+
+Result<Applied> apply_and_follow(const Graph& graph, const Rule& rule, const Match& match) {
+  Edited edited(graph);
+  SOAPSTONE_ASSIGN_OR_RETURN(std::vector<TensorId> results, apply_to(edited, rule, match));
   SOAPSTONE_ASSIGN_OR_RETURN(Graph after, std::move(edited.builder).finish());
   return Applied{std::move(after), std::move(results)};
 }

@@ -13,9 +13,10 @@ namespace {
 using core::AttributeValue;
 using core::Polynomial;
 
+template <class SomeGraph>
 class PlacedMatch {
  public:
-  PlacedMatch(const Graph& graph, const Rule& rule)
+  PlacedMatch(const SomeGraph& graph, const Rule& rule)
       : graph_(graph), rule_(rule), source_(rule.source), values_(source_.symbols().size()),
         mapped_(source_.tensor_bound()) {}
 
@@ -156,7 +157,7 @@ class PlacedMatch {
     return true;
   }
 
-  const Graph& graph_;
+  const SomeGraph& graph_;
   const Rule& rule_;
   const Graph& source_;
   std::vector<std::optional<std::int64_t>> values_;  // by symbol
@@ -168,6 +169,11 @@ class PlacedMatch {
 
 std::optional<Match> match_at(const Graph& graph, const Rule& rule, std::span<const NodeId> nodes,
                               std::span<const TensorId> inputs) {
+  return PlacedMatch(graph, rule).find(nodes, inputs);
+}
+
+std::optional<Match> match_at(const EditedGraph& graph, const Rule& rule,
+                              std::span<const NodeId> nodes, std::span<const TensorId> inputs) {
   return PlacedMatch(graph, rule).find(nodes, inputs);
 }
 

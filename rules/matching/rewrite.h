@@ -21,6 +21,17 @@ struct Applied {
 /// apply(), for callers who follow a tensor through rewrites. Errors: as apply().
 Result<Applied> apply_and_follow(const Graph& graph, const Rule& rule, const Match& match);
 
+/// A graph that is being rewritten, and what its outputs are by now.
+struct Edited {
+  explicit Edited(const Graph& graph)
+      : builder(graph), outputs(graph.outputs().begin(), graph.outputs().end()) {}
+  core::GraphBuilder builder;
+  std::vector<TensorId> outputs;
+};
+/// Replaces a match; Applied::results. Nothing is removed or checked for cycles before the builder
+/// finishes. Errors: as apply(); then nodes were added that nobody needs.
+Result<std::vector<TensorId>> apply_to(Edited& edited, const Rule& rule, const Match& match);
+
 /// The same with the rule itself, which may be in no set.
 struct RewriteBy {
   const Rule& rule;

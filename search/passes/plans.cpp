@@ -23,9 +23,10 @@ using core::NodeId;
 using core::TensorId;
 
 /// The match of a rule whose results are these tensors: everything else follows from them.
+template <class SomeGraph>
 class BackwardMatch {
  public:
-  BackwardMatch(const Graph& graph, const rules::Rule& rule) : graph_(graph), rule_(rule) {}
+  BackwardMatch(const SomeGraph& graph, const rules::Rule& rule) : graph_(graph), rule_(rule) {}
 
   std::optional<rules::Match> find(const std::vector<TensorId>& results) {
     const auto outputs = rule_.source.outputs();
@@ -60,7 +61,7 @@ class BackwardMatch {
     return true;
   }
 
-  const Graph& graph_;
+  const SomeGraph& graph_;
   const rules::Rule& rule_;
   std::map<TensorId, TensorId> tensors_;  // by tensor of the source
   std::map<NodeId, NodeId> nodes_;        // by node of the source
@@ -100,6 +101,34 @@ void add_site(const Candidate& before, Candidate& next) {
   next.steps = std::move(steps);
 }
 
+/// Makes a graph at each step.
+class GraphPerStep {
+ public:
+  explicit GraphPerStep(const Graph& base) : graph_(&base) {}
+  const Graph& graph() const { return *graph_; }
+  std::optional<std::vector<TensorId>> apply(const rules::Rule& rule, const rules::Match& match) {
+    auto next = rules::apply_and_follow(*graph_, rule, match);
+    if (!next) return std::nullopt;
+    made_ = std::move(next->graph);
+    graph_ = &made_;
+    return std::move(next->results);
+  }
+
+ private:
+  const Graph* graph_;  // the copy of a large graph takes longer than to see that no step is there
+  Graph made_;
+};
+
+/// Makes none before it is asked for one.
+struct OneGraph {
+  explicit OneGraph(const Graph& base) : edited(base) {}
+  const rules::EditedGraph& graph() const { return edited; }
+  std::optional<std::vector<TensorId>> apply(const rules::Rule& rule, const rules::Match& match) {
+    return edited.apply(rule, match);
+  }
+  rules::EditedGraph edited;
+};
+
 }  // namespace
 
 struct PlanTaker::Progress {
@@ -112,7 +141,8 @@ struct PlanTaker::Progress {
     return known != replaced.end() ? known->second : id;
   }
   /// Of a step without an operand, in the graph as it is now.
-  std::vector<TensorId> results_of(const rules::PlanStep& step, const Graph& graph) const {
+  template <class SomeGraph>
+  std::vector<TensorId> results_of(const rules::PlanStep& step, const SomeGraph& graph) const {
     std::vector<TensorId> results;
     for (const TensorId id : step.results) results.push_back(now_at(id));
     for (const TensorId id : step.readers_of) {
@@ -161,49 +191,74 @@ core::RuleId PlanTaker::id_of(const rules::Rule& rule) {
   return known->second;
 }
 
-std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
-                                                  const rules::RewritePlan& plan, Asks asks) {
-  std::vector<Progress> found;
-  Progress now{{}, from.replaced};
-  // A plan may end before its first step: a copy of a large graph takes longer than to see that.
-  const Graph* graph = &from.candidate.graph;
+template <class Edit>
+bool PlanTaker::follow(Edit& edit, const Progress& from, const rules::RewritePlan& plan, Asks asks,
+                       Progress& now, const std::function<void()>& at_end) {
+  now.replaced = from.replaced;
   TensorId last = TensorId::none();
   for (const rules::PlanStep& wanted : plan.steps) {
     const auto is_taken = [&](TensorId id) { return from.replaced.contains(id); };
     if (std::ranges::any_of(wanted.results, is_taken)) continue;  // by another plan
-    std::vector<TensorId> results = now.results_of(wanted, *graph);
-    if (wanted.operand)
-      results = {graph->node(graph->tensor(last).producer).inputs[*wanted.operand]};
-    if (wanted.ends && !now.candidate.steps.empty()) found.push_back(now);
-    auto step = step_at(*graph, wanted, results, asks);
+    const auto& graph = edit.graph();
+    std::vector<TensorId> results = now.results_of(wanted, graph);
+    if (wanted.operand) results = {graph.node(graph.tensor(last).producer).inputs[*wanted.operand]};
+    if (wanted.ends && !now.candidate.steps.empty()) at_end();
+    auto step = step_at(graph, wanted, results, asks);
     if (!step && wanted.is_optional) continue;
     if (!step) break;
-    auto next = rules::apply_and_follow(*graph, step->rewriting(admission_.rules()), step->match);
-    if (!next) break;
-    now.candidate.graph = std::move(next->graph);
-    graph = &now.candidate.graph;
+    const auto made = edit.apply(step->rewriting(admission_.rules()), step->match);
+    if (!made) return false;
     if (!wanted.operand) {
       for (std::size_t k = 0; k < wanted.results.size(); ++k)
-        now.replaced.insert_or_assign(wanted.results[k], next->results[k]);
+        now.replaced.insert_or_assign(wanted.results[k], (*made)[k]);
       // Readers may be nodes of the graph.
       for (std::size_t k = wanted.results.size(); k < results.size(); ++k)
-        now.replaced.insert_or_assign(results[k], next->results[k]);
-      last = next->results.front();
+        now.replaced.insert_or_assign(results[k], (*made)[k]);
+      last = made->front();
     }
     now.candidate.steps.push_back(*std::move(step));
   }
-  if (!now.candidate.steps.empty()) found.push_back(std::move(now));
+  return true;
+}
+
+std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
+                                                  const rules::RewritePlan& plan, Asks asks) {
+  std::vector<Progress> found;
+  Progress now;
+  GraphPerStep edit(from.candidate.graph);
+  const auto note = [&] {
+    now.candidate.graph = edit.graph();
+    found.push_back(now);
+  };
+  follow(edit, from, plan, asks, now, note);
+  if (!now.candidate.steps.empty()) note();
   return found;
 }
 
-std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::PlanStep& wanted,
+bool PlanTaker::may_pay(const Progress& from, const rules::RewritePlan& plan, const Score& best) {
+  if (!specials_.none() || !behind_opaque_) return true;  // these are asked of whole graphs
+  Progress now;
+  OneGraph edit(from.candidate.graph);
+  bool may_gain = false;
+  const auto look = [&] {
+    const auto graph = edit.edited.finished();
+    may_gain = may_gain || !graph ||
+               objective_.may_be_gain(from.candidate.graph, from.candidate.score, *graph, best);
+  };
+  if (!follow(edit, from, plan, Asks::kNothing, now, look)) return true;
+  if (!now.candidate.steps.empty()) look();
+  return may_gain;
+}
+
+template <class SomeGraph>
+std::optional<Step> PlanTaker::step_at(const SomeGraph& graph, const rules::PlanStep& wanted,
                                        const std::vector<TensorId>& results, Asks asks) {
   bool is_refused = false;
   const auto step_of = [&](const std::string& text) -> std::optional<Step> {
     const auto rule = rule_of(wanted, text);
     if (rule == nullptr) return std::nullopt;
     auto match = BackwardMatch(graph, *rule).find(results);
-    if (!match || (!behind_opaque_ && is_behind_opaque(graph, *match))) return std::nullopt;
+    if (!match || !may_rewrite(graph, *match)) return std::nullopt;
     Step step;
     step.rule = rule->name;
     step.base_rule = rule->base_name;
@@ -227,6 +282,10 @@ std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::Pl
   return std::nullopt;
 }
 
+bool PlanTaker::may_rewrite(const core::Graph& graph, const rules::Match& match) const {
+  return behind_opaque_ || !is_behind_opaque(graph, match);
+}
+
 verifier::SpecialsAt PlanTaker::specials_at(const core::Graph& graph,
                                             const rules::Match& match) const {
   if (specials_.none()) return {};
@@ -238,9 +297,6 @@ Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewriteP
   // Alternatives begin where the plan before them began.
   auto best = std::make_shared<Progress>(Progress{from, {}}), begin = best;
   const auto gains = [&](Progress& next) {
-    if (!objective_.may_be_gain(begin->candidate.graph, begin->candidate.score,
-                                next.candidate.graph, best->candidate.score))
-      return false;
     next.candidate.score = objective_.score(next.candidate.graph, stage);
     next.candidate.cost_us = next.candidate.score.latency_us;
     return objective_.is_gain(best->candidate.score, next.candidate.score, stage);
@@ -248,6 +304,7 @@ Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewriteP
   for (const rules::RewritePlan& plan : plans) {
     if (stopped()) break;
     if (!plan.is_alternative) begin = best;
+    if (!may_pay(*begin, plan, best->candidate.score)) continue;
     std::vector<Progress> all = taken(*begin, plan, Asks::kNothing);
     if (asks_ == Asks::kProofs && std::ranges::any_of(all, gains))
       all = taken(*begin, plan, Asks::kProofs);
