@@ -26,8 +26,9 @@ def run(command, *arguments):
     return done.stdout
 
 
-def build(name, path, opset=17):
-    parameters, _ = NETWORKS[name]
+def build(name, path, opset=17, **others):
+    """At the size of the table, but for the parameters that are given."""
+    parameters = NETWORKS[name][0] | others
     settings = [part for key, value in parameters.items() for part in ("--set", f"{key}={value}")]
     run("build-model", name, "-o", path, "--opset", opset, *settings)
 
