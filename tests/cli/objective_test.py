@@ -31,7 +31,7 @@ class ObjectiveTest(unittest.TestCase):
         report = cls.space.path / f"{name}.json"
         output = cls.space.path / f"{name}.onnx"
         done = run("optimize-graph", cls.model, "-o", output, "--costs", costs, "--time", seconds,
-                   "--verify", "2", "--budget", "80", "--json", report, *options)
+                   "--verify", "2", "--budget", "80", "--effort", "1", "--json", report, *options)
         assert done.returncode == code, done.stderr
         return json.loads(report.read_text()), done, output
 
@@ -105,7 +105,7 @@ class HugeGraphsTest(unittest.TestCase):
         built = run("build-model", *settings, "-o", model)
         self.assertEqual(built.returncode, 0, built.stderr)
         done = run("optimize-graph", model, "--dry-run", "--costs", "roofline", "--verify", "off",
-                   "--time", "0", "--memory-limit", "100", "--json", report)
+                   "--time", "0", "--memory-limit", "100", "--effort", "1", "--json", report)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(report.read_text())
         self.assertLess(gain * found["cost_after_us"], found["cost_before_us"])
@@ -119,8 +119,9 @@ class HugeGraphsTest(unittest.TestCase):
                    "heads=4", "--set", "embeddings=0", "--set", "seq=32")
 
     def test_swin(self):
-        self.check(1.04, "swin", "--set", "depth3=12", "--set", "width=12", "--set", "image=64",
-                   "--set", "window=2", "--set", "classes=10")
+        self.check(1.04, "swin", "--set", "depth1=1", "--set", "depth2=1", "--set", "depth3=12",
+                   "--set", "depth4=1", "--set", "width=12", "--set", "image=64", "--set",
+                   "window=2", "--set", "classes=10")
 
     def test_recurrent_cells(self):
         self.check(1.3, "nasrnn", "--set", "steps=50", "--set", "hidden=32")

@@ -16,7 +16,7 @@ from commands import BIN_DIR, run
 
 FAST = ["--costs", "roofline", "--fusion", "activation"]
 SHORT = [*FAST, "--effort", "1"]  # It finds what there is to tell of.
-LONG = [*FAST, "--budget", "200000", "--time", "0", "--verify", "1", "-j", "1", "--patience", "200"]
+LONG = [*FAST, "--budget", "200000", "--time", "0", "--verify", "1", "-j", "1", "--patience", "50"]
 LONGER = [*LONG[:-1], "1500"]  # What does not go on behind the interrupt takes no time.
 
 
@@ -103,7 +103,7 @@ class Records(unittest.TestCase):
         self.assertRegex(text, r"t1 = matmul\(x, A\)  \[1, 16, 32\] +layer0/attention/query")
         self.assertIn("likewise at: layer1/", text)
         self.assertIn("(of weights: once, not in each run)", text)
-        self.assertNotIn("explanation", self.optimize(self.bert, "--dry-run", *SHORT))
+        self.assertNotIn("explanation", self.optimize(self.space.model, "--dry-run", *SHORT))
 
     def test_an_explanation_in_a_file(self):
         path = self.space.path / "why.txt"
