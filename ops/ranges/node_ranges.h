@@ -36,6 +36,7 @@ struct TensorFact {
     enum class Kind : std::uint8_t { kMaximum, kSum } kind = Kind::kMaximum;
     TensorNumber of = 0;
     std::vector<std::optional<std::size_t>> positions;  ///< By dimension of the other one.
+    bool operator==(const Reduction&) const = default;
   };
   std::optional<Reduction> reduction = {};
   /// Along these dimensions together, some element is the upper bound of the range, or NaN. Empty:
@@ -46,10 +47,12 @@ struct TensorFact {
   struct Test {
     TensorNumber of = 0;
     Specials excluded_if_true = 0, excluded_if_false = 0;
+    bool operator==(const Test&) const = default;
   };
   std::vector<Test> tests = {};
   /// Each element is the magnitude of the element at the same index there.
   std::optional<TensorNumber> magnitude_of = {};
+  bool operator==(const TensorFact&) const = default;
 };
 
 /// How the specials of one operand show in the results of its node.

@@ -2,50 +2,134 @@
 #include "ops/ranges/special_values.h"
 
 #include <algorithm>
-#include <functional>
+#include <bit>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <ranges>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "core/base/hash.h"
 #include "ops/definition/registry.h"
 #include "ops/ranges/node_ranges.h"
 
 namespace soapstone::ops {
-
-/// The ranges of constants: large weights take longer to read than all else. Thread-safe.
-class SpecialValues::Constants {
- public:
-  FloatRange range(const core::LiteralPtr& literal) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = known_.find(literal); known != known_.end()) return known->second;
-    }
-    const FloatRange range = range_of(*literal);
-    const std::lock_guard lock(mutex_);
-    return known_.emplace(literal, range).first->second;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<core::LiteralPtr, FloatRange> known_;
-};
-
-namespace {
 
 using core::Graph;
 using core::Node;
 using core::NodeId;
 using core::TensorId;
 
+/// What is known of constants, as large weights take longer to read than all else, and of nodes.
+/// Thread-safe.
+class SpecialsMemory {
+ public:
+  FloatRange range(const core::LiteralPtr& literal) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = ranges_.find(literal); known != ranges_.end()) return known->second;
+    }
+    const FloatRange range = range_of(*literal);
+    const std::lock_guard lock(mutex_);
+    return ranges_.emplace(literal, range).first->second;
+  }
+
+  std::shared_ptr<const NodeFacts> facts(const Graph& graph, NodeId id,
+                                         const std::vector<const TensorFact*>& operands,
+                                         InputMagnitude magnitude) {
+    const Question question{graph, graph.node(id), id, operands, magnitude};
+    const std::uint64_t key = question.hash();
+    {
+      const std::lock_guard lock(mutex_);
+      const auto [begin, end] = answers_.equal_range(key);
+      for (auto it = begin; it != end; ++it)
+        if (it->second.is_to(question)) return it->second.facts;
+    }
+    Answer answer(question);
+    const std::lock_guard lock(mutex_);
+    if (answers_.size() >= kMostAnswers) answers_.clear();
+    return answers_.emplace(key, std::move(answer))->second.facts;
+  }
+
+ private:
+  /// What the facts about a node depend on.
+  struct Question {
+    const Graph& graph;
+    const Node& node;
+    NodeId id;
+    const std::vector<const TensorFact*>& operands;
+    InputMagnitude magnitude;
+
+    const core::TensorType& type(TensorId tensor) const {
+      static const core::TensorType kNone;
+      return tensor.valid() ? graph.tensor(tensor).type : kNone;
+    }
+    /// Of the node and its neighbors; what is known of operands seldom differs beside them.
+    std::uint64_t hash() const {
+      std::uint64_t hash = core::hash_combine(node.local_hash, id.index());
+      hash = core::hash_combine(hash, static_cast<std::uint64_t>(magnitude));
+      for (const TensorId tensor : node.inputs) hash = core::hash_combine(hash, tensor.value);
+      for (const TensorId tensor : node.outputs) hash = core::hash_combine(hash, tensor.value);
+      for (const TensorFact* const operand : operands)
+        hash = core::hash_combine(
+            hash, operand == nullptr ? 0 : std::bit_cast<std::uint64_t>(operand->range.high));
+      return hash;
+    }
+  };
+
+  struct Answer {
+    explicit Answer(const Question& asked)
+        : node(asked.node), id(asked.id), magnitude(asked.magnitude),
+          facts(std::make_shared<const NodeFacts>(
+              facts_of(asked.graph, asked.id, asked.operands, asked.magnitude))) {
+      for (const TensorId tensor : node.inputs) types.push_back(asked.type(tensor));
+      for (const TensorId tensor : node.outputs) types.push_back(asked.type(tensor));
+      for (const TensorFact* const operand : asked.operands)
+        operands.push_back(operand != nullptr ? std::optional(*operand) : std::nullopt);
+    }
+
+    bool is_to(const Question& asked) const {
+      const Node& other = asked.node;
+      if (id != asked.id || magnitude != asked.magnitude || node.op != other.op ||
+          node.inputs != other.inputs || node.outputs != other.outputs ||
+          !(node.attributes == other.attributes))
+        return false;
+      auto type = types.begin();
+      const auto is_same = [&](TensorId tensor) { return *type++ == asked.type(tensor); };
+      if (!std::ranges::all_of(other.inputs, is_same) ||
+          !std::ranges::all_of(other.outputs, is_same))
+        return false;
+      return std::ranges::equal(operands, asked.operands,
+                                [](const std::optional<TensorFact>& known, const TensorFact* now) {
+                                  return known ? now != nullptr && *known == *now : now == nullptr;
+                                });
+    }
+
+    Node node;
+    NodeId id;
+    InputMagnitude magnitude;
+    std::vector<core::TensorType> types;  ///< Of its inputs, then of its outputs.
+    std::vector<std::optional<TensorFact>> operands;
+    std::shared_ptr<const NodeFacts> facts;
+  };
+
+  static constexpr std::size_t kMostAnswers = 20'000;
+
+  std::mutex mutex_;
+  std::map<core::LiteralPtr, FloatRange> ranges_;
+  std::unordered_multimap<std::uint64_t, Answer> answers_;  // by hash of the question
+};
+
+namespace {
+
 class Flow {
  public:
-  using RangeOf = std::function<FloatRange(const core::LiteralPtr&)>;
-
   Flow(const Graph& graph, const Surroundings& surroundings, InputMagnitude magnitude,
-       const RangeOf& range_of, const std::vector<bool>& doubled = {})
-      : graph_(graph), magnitude_(magnitude), range_of_(range_of), facts_(graph.tensor_bound()),
+       SpecialsMemory& memory, const std::vector<bool>& doubled = {})
+      : graph_(graph), magnitude_(magnitude), memory_(memory), facts_(graph.tensor_bound()),
         uses_(graph.node_bound()), matters_(graph.tensor_bound()) {
     for (std::size_t i = 0; i < graph.tensor_bound(); ++i) begin(TensorId(i));
     for (std::size_t k = 0; k < doubled.size(); ++k) {
@@ -75,7 +159,7 @@ class Flow {
     const core::Tensor& tensor = graph_.tensor(id);
     if (tensor.producer.valid()) return;
     TensorFact& fact = start(id);
-    if (tensor.value) fact.range = range_of_(tensor.value);
+    if (tensor.value) fact.range = memory_.range(tensor.value);
   }
 
   void begin_special(const std::vector<bool>& inputs) {
@@ -116,10 +200,10 @@ class Flow {
     std::vector<const TensorFact*> operands;
     for (const TensorId input : node.inputs)
       operands.push_back(input.valid() ? &*facts_[input.index()] : nullptr);
-    NodeFacts found = facts_of(graph_, id, operands, magnitude_);
+    const auto found = memory_.facts(graph_, id, operands, magnitude_);
     for (std::size_t r = 0; r < node.outputs.size(); ++r)
-      facts_[node.outputs[r].index()] = std::move(found.results[r]);
-    uses_[id.index()] = std::move(found.operands);
+      facts_[node.outputs[r].index()] = found->results[r];
+    uses_[id.index()] = found;
   }
 
   bool has_shapes(const Node& node) const {
@@ -142,7 +226,7 @@ class Flow {
         if (magnitude_ == InputMagnitude::kOrdinary) matter |= specials;
         continue;
       }
-      const OperandUse& use = uses_[id.index()][k];
+      const OperandUse& use = uses_[id.index()]->operands[k];
       matter |= specials & (magnitude_ == InputMagnitude::kOrdinary ? use.absorbed : use.tested);
       // A NaN stays one; of an infinity either may have been made.
       if (matter_among(node, use.nan_in, kNan)) matter |= specials;
@@ -159,30 +243,27 @@ class Flow {
 
   const Graph& graph_;
   InputMagnitude magnitude_;
-  const RangeOf& range_of_;
-  std::vector<std::optional<TensorFact>> facts_;  ///< By tensor.
-  std::vector<std::vector<OperandUse>> uses_;     ///< By node and operand.
-  std::vector<Specials> matters_;                 ///< By tensor: which of its specials do.
+  SpecialsMemory& memory_;
+  std::vector<std::optional<TensorFact>> facts_;        ///< By tensor.
+  std::vector<std::shared_ptr<const NodeFacts>> uses_;  ///< By node, of its operands.
+  std::vector<Specials> matters_;                       ///< By tensor: which of its specials do.
 };
 
 }  // namespace
 
 SpecialValues::SpecialValues(const Graph& graph, const Surroundings& surroundings)
-    : SpecialValues(graph, surroundings, std::make_shared<Constants>()) {}
+    : SpecialValues(graph, surroundings, std::make_shared<SpecialsMemory>()) {}
 
 SpecialValues SpecialValues::again(const Graph& graph) const {
-  return none() ? SpecialValues() : SpecialValues(graph, surroundings_, constants_);
+  return none() ? SpecialValues() : SpecialValues(graph, surroundings_, memory_);
 }
 
 SpecialValues::SpecialValues(const Graph& graph, Surroundings surroundings,
-                             std::shared_ptr<Constants> constants)
+                             std::shared_ptr<SpecialsMemory> memory)
     : matters_(graph.tensor_bound()), specials_(graph.tensor_bound()),
-      surroundings_(std::move(surroundings)), constants_(std::move(constants)) {
-  const Flow::RangeOf range_of = [this](const core::LiteralPtr& literal) {
-    return constants_->range(literal);
-  };
+      surroundings_(std::move(surroundings)), memory_(std::move(memory)) {
   for (const InputMagnitude magnitude : {InputMagnitude::kOrdinary, InputMagnitude::kAny}) {
-    const Flow flow(graph, surroundings_, magnitude, range_of);
+    const Flow flow(graph, surroundings_, magnitude, *memory_);
     for (std::size_t i = 0; i < matters_.size(); ++i) {
       if (magnitude == InputMagnitude::kOrdinary) specials_[i] = flow.specials(TensorId(i));
       if (!flow.matters(TensorId(i))) continue;
@@ -195,9 +276,9 @@ std::vector<bool> results_that_stay_ordinary(const Graph& graph, const Surroundi
                                              const std::vector<bool>& states) {
   // A state may gain that many ordinary magnitudes in a run, if the type has room for many runs.
   constexpr double kMostGained = 3, kMuchRoom = 0x1p40;
-  const Flow::RangeOf range = [](const core::LiteralPtr& literal) { return range_of(*literal); };
-  const Flow once(graph, surroundings, InputMagnitude::kOrdinary, range);
-  const Flow twice(graph, surroundings, InputMagnitude::kOrdinary, range, states);
+  SpecialsMemory memory;
+  const Flow once(graph, surroundings, InputMagnitude::kOrdinary, memory);
+  const Flow twice(graph, surroundings, InputMagnitude::kOrdinary, memory, states);
   std::vector<bool> stay;
   for (const TensorId id : graph.outputs()) {
     const core::DataType type = graph.tensor(id).type.data_type;

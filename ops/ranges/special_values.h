@@ -21,6 +21,8 @@ struct Surroundings {
   bool results_matter = false;  ///< Finite numbers may be made of what its results hold.
 };
 
+class SpecialsMemory;
+
 class SpecialValues {
  public:
   /// Nothing matters: for graphs of which nothing is known.
@@ -34,7 +36,8 @@ class SpecialValues {
   /// Complexity: linear in the graph and its constants.
   explicit SpecialValues(const core::Graph& graph, const Surroundings& surroundings = {});
   /// The same for a graph that rewrites have made of this one. Nothing matters in it if nothing did
-  /// in this one; constants are not read again. Thread-safe.
+  /// in this one; constants are not read again, and of nodes that are the same, with operands of
+  /// which the same is known, nothing is asked again. Thread-safe.
   SpecialValues again(const core::Graph& graph) const;
 
   bool none() const { return !any_; }
@@ -51,15 +54,14 @@ class SpecialValues {
   SpecialValues of_part(const std::vector<core::TensorId>& tensors) const;
 
  private:
-  class Constants;
   SpecialValues(const core::Graph& graph, Surroundings surroundings,
-                std::shared_ptr<Constants> constants);
+                std::shared_ptr<SpecialsMemory> memory);
 
   bool any_ = false;
   std::vector<bool> matters_;
   std::vector<Specials> specials_;
   Surroundings surroundings_;
-  std::shared_ptr<Constants> constants_;
+  std::shared_ptr<SpecialsMemory> memory_;
 };
 
 /// By result: whether it is ordinary, and remains so if it is a state, an input of the next of many
