@@ -57,7 +57,7 @@ class Crash(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp(dir=self.path))
         self.out = self.folder / "out.onnx"
         self.optimize = ["optimize-graph", self.model, "-o", self.out, "--costs", "roofline",
-                         "--cost-db", "none", "--verify", "off", "-q"]
+                         "--cost-db", "none", "--verify", "off", "--effort", "2", "-q"]
 
     def names(self):
         return {p.name for p in self.folder.iterdir()}
@@ -79,7 +79,7 @@ class Crash(unittest.TestCase):
 
     def test_kill_leaves_the_old_rules_or_the_new_ones(self):
         rules = self.folder / "own.rules"
-        text = (RULES / "pooling.rules").read_text()
+        text = (RULES / "modulation.rules").read_text()
         old = "\n".join(line for line in text.splitlines()
                         if not line.strip().startswith("proof")) + "\n"
         command = ["verify-rules", rules, "--write", "--no-second-opinion", "-q"]
@@ -104,7 +104,7 @@ class Crash(unittest.TestCase):
             (["build-model", "squeezenet", "-o", self.out, "-q"], "out.onnx"),
             (["inspect-graph", self.model, "--json", self.folder / "out.json", "-q"], "out.json"),
             (["inspect-graph", self.model, "--dot", self.folder / "out.dot", "-q"], "out.dot"),
-            (["verify-rules", RULES / "pooling.rules", "--json", self.folder / "v.json", "-q"],
+            (["verify-rules", RULES / "modulation.rules", "--json", self.folder / "v.json", "-q"],
              "v.json")]
         for command, name in cases:
             code, errors = call(*command, preexec_fn=small_files(600))
