@@ -14,7 +14,7 @@ from onnx import numpy_helper
 
 sys.path.append(str(Path(__file__).parents[1]))
 import networks
-from onnxruntime_test import open_session, random_inputs
+from runtime_results import open_session, random_inputs
 
 BUILD_DIR = Path(os.environ.get("BUILD_DIR", Path(__file__).parents[2] / "build"))
 RUNNER = BUILD_DIR / "tests" / "run-onnx-cases"

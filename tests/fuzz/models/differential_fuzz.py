@@ -364,7 +364,9 @@ def parse(arguments):
 def work(options, first, deadline, pipe):
     """Fuzzes from one seed on, and says before and after each where it is."""
     with tempfile.TemporaryDirectory(prefix="soapstone-") as folder:
+        started = time.monotonic()
         fuzzer = Fuzzer(options, folder)
+        deadline += time.monotonic() - started  # Rules are read in a time of their own.
         fuzzer.begin_find = lambda find: pipe.send(("find", find))
         for seed in range(first, options.seed + options.models):
             if time.monotonic() > deadline:
