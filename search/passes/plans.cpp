@@ -67,7 +67,8 @@ class BackwardMatch {
   std::map<NodeId, NodeId> nodes_;        // by node of the source
 };
 
-/// Rules that are kept without being asked for a proof.
+/// Rules that are kept without being asked for a proof, and once more as many that were used before
+/// these.
 constexpr std::size_t kMostDrafts = 500;
 
 bool is_behind_opaque(const Graph& graph, const rules::Match& match) {
@@ -170,6 +171,8 @@ std::shared_ptr<const rules::Rule> PlanTaker::rule_of(const rules::PlanStep& ste
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = drafts_.find(name); known != drafts_.end()) return known->second;
+    if (const auto known = older_drafts_.find(name); known != older_drafts_.end())
+      return keep_draft(name, known->second);
   }
   std::shared_ptr<const rules::Rule> draft;
   if (const auto asked = asked_.find(name); asked != asked_.end()) {
@@ -179,9 +182,13 @@ std::shared_ptr<const rules::Rule> PlanTaker::rule_of(const rules::PlanStep& ste
     draft = std::make_shared<rules::Rule>(*std::move(rule));
   }
   const std::lock_guard lock(mutex_);
-  if (drafts_.size() >= kMostDrafts) drafts_.clear();
-  drafts_.emplace(std::move(name), draft);
-  return draft;
+  return keep_draft(name, std::move(draft));
+}
+
+std::shared_ptr<const rules::Rule> PlanTaker::keep_draft(const std::string& name,
+                                                         std::shared_ptr<const rules::Rule> draft) {
+  if (drafts_.size() >= kMostDrafts) older_drafts_ = std::exchange(drafts_, {});
+  return drafts_.emplace(name, std::move(draft)).first->second;
 }
 
 core::RuleId PlanTaker::id_of(const rules::Rule& rule) {

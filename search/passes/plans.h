@@ -95,6 +95,9 @@ class PlanTaker {
   /// The rule of that text, made when it is first asked for. None: there is none, or it may not be
   /// used.
   std::shared_ptr<const rules::Rule> rule_of(const rules::PlanStep& step, const std::string& text);
+  /// Precondition: mutex_ is locked.
+  std::shared_ptr<const rules::Rule> keep_draft(const std::string& name,
+                                                std::shared_ptr<const rules::Rule> draft);
   /// Its number among the rules of the admission, of which it becomes one.
   core::RuleId id_of(const rules::Rule& rule);
   /// What plans made of graphs by rules of these names, before their proofs were refused.
@@ -117,7 +120,7 @@ class PlanTaker {
   std::mutex mutex_;  ///< Of what follows.
   /// By name, the last other rules. Most plans do not pay, and their rules would take more memory
   /// than all else.
-  std::map<std::string, std::shared_ptr<const rules::Rule>> drafts_;
+  std::map<std::string, std::shared_ptr<const rules::Rule>> drafts_, older_drafts_;
   /// By hash of the graph and of the steps that have led to it.
   std::map<std::pair<std::uint64_t, PlanFinder>, Taken> taken_;
 };
