@@ -93,6 +93,21 @@ std::uint64_t hash_with_steps(const Candidate& candidate) {
   return hash;
 }
 
+/// Equal graphs with other numbers of nodes and tensors are told apart.
+std::uint64_t hash_with_ids(const Graph& graph) {
+  std::uint64_t hash = graph.hash();
+  for (const NodeId id : graph.order()) {
+    hash = core::hash_combine(hash, id.value);
+    for (const TensorId result : graph.node(id).outputs)
+      hash = core::hash_combine(hash, result.value);
+  }
+  for (const TensorId input : graph.inputs()) hash = core::hash_combine(hash, input.value);
+  return hash;
+}
+
+/// Graphs of which it is kept where NaN and infinities matter: many plans begin with one graph.
+constexpr std::size_t kMostKnownSpecials = 64;
+
 /// Puts the steps from one candidate to the next, which has these alone, behind those before.
 void add_site(const Candidate& before, Candidate& next) {
   next.steps.back().gain_us = before.cost_us - next.cost_us;
@@ -105,6 +120,7 @@ void add_site(const Candidate& before, Candidate& next) {
 /// Makes a graph at each step.
 class GraphPerStep {
  public:
+  static constexpr bool may_end_anywhere = false;
   explicit GraphPerStep(const Graph& base) : graph_(&base) {}
   const Graph& graph() const { return *graph_; }
   std::optional<std::vector<TensorId>> apply(const rules::Rule& rule, const rules::Match& match) {
@@ -122,12 +138,13 @@ class GraphPerStep {
 
 /// Makes none before it is asked for one.
 struct OneGraph {
-  explicit OneGraph(const Graph& base) : edited(base) {}
+  OneGraph(const Graph& base, bool ends_anywhere) : edited(base), may_end_anywhere(ends_anywhere) {}
   const rules::EditedGraph& graph() const { return edited; }
   std::optional<std::vector<TensorId>> apply(const rules::Rule& rule, const rules::Match& match) {
     return edited.apply(rule, match);
   }
   rules::EditedGraph edited;
+  bool may_end_anywhere;  ///< A step may be refused for what is not asked here.
 };
 
 }  // namespace
@@ -209,7 +226,7 @@ bool PlanTaker::follow(Edit& edit, const Progress& from, const rules::RewritePla
     const auto& graph = edit.graph();
     std::vector<TensorId> results = now.results_of(wanted, graph);
     if (wanted.operand) results = {graph.node(graph.tensor(last).producer).inputs[*wanted.operand]};
-    if (wanted.ends && !now.candidate.steps.empty()) at_end();
+    if ((wanted.ends || edit.may_end_anywhere) && !now.candidate.steps.empty()) at_end();
     auto step = step_at(graph, wanted, results, asks);
     if (!step && wanted.is_optional) continue;
     if (!step) break;
@@ -243,9 +260,8 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
 }
 
 bool PlanTaker::may_pay(const Progress& from, const rules::RewritePlan& plan, const Score& best) {
-  if (!specials_.none() || !behind_opaque_) return true;  // these are asked of whole graphs
   Progress now;
-  OneGraph edit(from.candidate.graph);
+  OneGraph edit(from.candidate.graph, !specials_.none() || !behind_opaque_);
   bool may_gain = false;
   const auto look = [&] {
     const auto graph = edit.edited.finished();
@@ -296,7 +312,21 @@ bool PlanTaker::may_rewrite(const core::Graph& graph, const rules::Match& match)
 verifier::SpecialsAt PlanTaker::specials_at(const core::Graph& graph,
                                             const rules::Match& match) const {
   if (specials_.none()) return {};
-  return verifier::specials_at(specials_.again(graph), match);
+  return verifier::specials_at(*specials_of(graph), match);
+}
+
+std::shared_ptr<const ops::SpecialValues> PlanTaker::specials_of(const core::Graph& graph) const {
+  const std::uint64_t hash = hash_with_ids(graph);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = known_specials_.find(hash); known != known_specials_.end())
+      return known->second;
+  }
+  auto values = std::make_shared<const ops::SpecialValues>(specials_.again(graph));
+  const std::lock_guard lock(mutex_);
+  if (known_specials_.size() >= kMostKnownSpecials) known_specials_.clear();
+  known_specials_.insert_or_assign(hash, values);
+  return values;
 }
 
 Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewritePlan> plans,

@@ -86,8 +86,9 @@ class PlanTaker {
                               const std::vector<core::TensorId>& results, Asks asks);
   /// Whether NaN and infinities matter where the rule matches.
   verifier::SpecialsAt specials_at(const core::Graph& graph, const rules::Match& match) const;
+  std::shared_ptr<const ops::SpecialValues> specials_of(const core::Graph& graph) const;
   bool may_rewrite(const core::Graph& graph, const rules::Match& match) const;
-  // A graph under edit is asked where they matter nowhere.
+  // A graph under edit answers as if NaN and infinities mattered nowhere, and nothing was opaque.
   static verifier::SpecialsAt specials_at(const rules::EditedGraph&, const rules::Match&) {
     return {};
   }
@@ -117,12 +118,14 @@ class PlanTaker {
     std::once_flag once;
     std::optional<Candidate> better;  ///< None: nothing that pays.
   };
-  std::mutex mutex_;  ///< Of what follows.
+  mutable std::mutex mutex_;  ///< Of what follows.
   /// By name, the last other rules. Most plans do not pay, and their rules would take more memory
   /// than all else.
   std::map<std::string, std::shared_ptr<const rules::Rule>> drafts_, older_drafts_;
   /// By hash of the graph and of the steps that have led to it.
   std::map<std::pair<std::uint64_t, PlanFinder>, Taken> taken_;
+  /// By hash of the graph with its ids, those of the last graphs.
+  mutable std::map<std::uint64_t, std::shared_ptr<const ops::SpecialValues>> known_specials_;
 };
 
 }  // namespace soapstone::search
