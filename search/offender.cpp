@@ -36,7 +36,9 @@ std::vector<Optimizer::Waypoint> Optimizer::waypoints() const {
   Graph graph = original_;
   for (const SimplifyStep& step : report_.simplify.steps) {
     if (step.decides) {
-      graph = decide_choices(graph);
+      auto decided = decide_choices(graph, step.match.nodes);
+      if (!decided) break;
+      graph = *std::move(decided);
       way.push_back({graph, {}, true, "deciding choices that constants make", true});
       continue;
     }
@@ -153,6 +155,11 @@ Result<bool> Optimizer::take_out_offender(int round) {
   }
   if (is_spread && round > kMostSpreadRounds) {
     take_out_all_that_spread();
+    return true;
+  }
+  if (culprit.decides && round < kMostRounds) {
+    decides_ = false;
+    memory_.forget(rules_);
     return true;
   }
   if (culprit.rules.empty() || round >= kMostRounds) return false;

@@ -76,8 +76,10 @@ core::Status Optimizer::simplify_original() {
 }
 
 SimplifyOptions Optimizer::simplify_options() const {
-  return {
-      .behind_opaque = !freeze_, .decides = decides_, .surroundings = options_.search.surroundings};
+  return {.behind_opaque = !freeze_,
+          .decides = decides_,
+          .may_vary = options_.may_vary,
+          .surroundings = options_.search.surroundings};
 }
 
 /// Leaves out rules of the baseline until what it makes is allowed. `allows` is asked of graphs on
@@ -97,7 +99,7 @@ Optimizer::leave_out_of_baseline(const std::function<bool(std::size_t, const Way
     if (culprit.decides) {
       decides_ = false;
       left_out_notes_.push_back(
-          fmt::format("choices that constants make are not decided: {}", why));
+          fmt::format("choices that constants decide stay as they are: {}", why));
       SOAPSTONE_RETURN_IF_ERROR(simplify_original());
       continue;
     }
@@ -135,7 +137,7 @@ core::Status Optimizer::keep_sizes_open() {
       [&](std::size_t steps, const Waypoint& at) {
         return options_.closed_sizes(at.graph, chain_of_baseline(steps)).empty();
       },
-      "it holds only at some sizes (--fix-shapes allows it)");
+      "this holds only at some sizes (--fix-shapes allows it)");
 }
 
 /// `steps` lead from the baseline.
@@ -164,6 +166,8 @@ Candidate Optimizer::left_open(const Candidate& candidate, std::set<std::string>
     return !closes_sizes(some.graph, steps);
   };
   Candidate left = candidate;
+  if (!is_open(left))
+    if (Candidate none = first(0); !is_open(none)) return none;
   const auto is_chosen = [](bool site) { return site; };
   for (int k = 0; !is_open(left) && !interrupted(); ++k) {
     if (std::ranges::none_of(chosen, is_chosen)) break;
@@ -193,6 +197,10 @@ void Optimizer::leave_out_closing() {
   if (clock_) best.erase(best.begin() + 1, best.end());
   std::set<std::string> rules;
   for (Candidate& candidate : best) candidate = left_open(candidate, rules);
+  // Forms with which the search begins may close sizes alone.
+  std::erase_if(best, [&](const Candidate& candidate) {
+    return candidate.steps.empty() && closes_sizes(candidate.graph, start_.steps);
+  });
   if (!rules.empty())
     report_.notes.push_back(fmt::format("changes that hold only at some sizes were left out, by {} "
                                         "(--fix-shapes allows them)",

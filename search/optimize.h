@@ -54,6 +54,9 @@ struct OptimizeOptions {
   /// Which sizes that the model leaves open no file of a result can, to which these steps lead, and
   /// why: steps that close sizes are left out. None: sizes may be closed.
   std::function<std::vector<std::string>(const core::Graph&, const ProofChain&)> closed_sizes;
+  /// Which constants may be others at other sizes that a result leaves open. None: all sizes are
+  /// fixed.
+  MayVary may_vary;
   /// Whether a result can be written at all; graphs that cannot are left out. None: all can.
   std::function<core::Status(const core::Graph&)> writable;
 };

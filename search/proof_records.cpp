@@ -33,9 +33,10 @@ ProofChain Optimizer::chain_of_baseline(std::size_t steps) const {
   for (const SimplifyStep& step : std::span(report_.simplify.steps).first(steps)) {
     if (step.rule) {
       chain.add_rule(baseline_.rules()[*step.rule], step.match, step.hash);
+    } else if (step.decides) {
+      chain.add_choices(step.match.nodes, step.hash);
     } else {
-      chain.add(step.decides ? ChainStep::Kind::kDecideChoices : ChainStep::Kind::kMergeDuplicates,
-                step.hash);
+      chain.add(ChainStep::Kind::kMergeDuplicates, step.hash);
     }
   }
   return chain;

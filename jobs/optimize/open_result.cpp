@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -29,6 +30,9 @@ namespace fs = std::filesystem;
 
 /// Larger files are read each time.
 constexpr std::uintmax_t kMostKeptBytes = std::uintmax_t{1} << 29;
+
+/// A result is compared with the model at so many sizes beside those given.
+constexpr std::size_t kOtherSizes = 2;
 
 /// Other sizes to try: near ones, which cost no more, then those that divide as this one does.
 Sizes others(std::int64_t size) {
@@ -72,7 +76,7 @@ class Opening {
   /// itself has no other size is none of them. At a stop: none, as nobody knows.
   std::vector<std::string> closed() {
     std::vector<std::string> closed;
-    for (const OpenDimension& dimension : models_.dimensions(request_, job_)) {
+    for (const OpenDimension& dimension : models_.dimensions(request_, job_, context_.stop)) {
       const bool may = may_stay_open(dimension);
       if (context_.stop.stop_requested()) return {};
       if (!may && why_closed_.contains(dimension.text())) closed.push_back(closed_text(dimension));
@@ -82,7 +86,7 @@ class Opening {
 
   OpenResult run() {
     context_.progress.stage("trying other sizes");
-    const auto& dimensions = models_.dimensions(request_, job_);
+    const auto& dimensions = models_.dimensions(request_, job_, context_.stop);
     std::vector<OpenDimension> open;
     for (const OpenDimension& dimension : dimensions) {
       if (!context_.stop.stop_requested() && may_stay_open(dimension)) open.push_back(dimension);
@@ -145,7 +149,6 @@ class Opening {
 
   /// Whether that is so at two other sizes: what holds below a bound may hold at one.
   bool may_stay_open(const OpenDimension& dimension) {
-    constexpr std::size_t kCount = 2;
     std::optional<models::OpenExport> file;
     std::set<core::NodeId> varying;
     Sizes found;
@@ -166,9 +169,9 @@ class Opening {
         return false;
       }
       found.push_back(size);
-      if (found.size() == kCount) break;
+      if (found.size() == kOtherSizes) break;
     }
-    if (found.size() < kCount) return false;
+    if (found.size() < kOtherSizes) return false;
     sizes_.push_back(std::move(found));
     varying_.insert(varying.begin(), varying.end());
     return true;
@@ -195,8 +198,7 @@ class Opening {
     auto file = begin(varying_);
     if (!file) return std::nullopt;
     for (const std::size_t turn : {0u, 1u}) {
-      Sizes sizes;
-      for (const Sizes& found : sizes_) sizes.push_back(found[turn]);
+      const Sizes sizes = sizes_together(open, turn);
       const auto sized = at(open, sizes);
       if (!sized || !agrees(*file, *sized, varying_) || !is_equivalent(*sized)) {
         why_none_ = fmt::format("at {}: {}", text_of(open, sizes),
@@ -206,6 +208,26 @@ class Opening {
       others_.push_back({sized->model->graph, text_of(open, sizes), false, *sized->graph});
     }
     return std::optional(*std::move(file));
+  }
+
+  /// Other sizes of all dimensions. Each grows by another number, so that nothing that depends on
+  /// one looks as if it depended on another one.
+  Sizes sizes_together(std::span<const OpenDimension> open, std::size_t turn) const {
+    Sizes sizes;
+    std::set<std::int64_t> taken;
+    for (std::size_t k = 0; k < open.size(); ++k) {
+      const OpenDimension& dimension = open[k];
+      Sizes may{sizes_[k][turn], sizes_[k][1 - turn]};
+      std::ranges::copy(others(dimension.size), std::back_inserter(may));
+      const auto is_new = [&](std::int64_t size) {
+        return !taken.contains(size - dimension.size) &&
+               models_.at(request_, job_, std::span(&dimension, 1), {size}) != nullptr;
+      };
+      const auto size = std::ranges::find_if(may, is_new);
+      sizes.push_back(size != may.end() ? *size : sizes_[k][turn]);
+      taken.insert(sizes.back() - dimension.size);
+    }
+    return sizes;
   }
 
   static std::string text_of(std::span<const OpenDimension> dimensions, const Sizes& sizes) {
@@ -304,11 +326,15 @@ std::shared_ptr<const models::OnnxModel> OtherSizes::at(const OptimizeRequest& r
 }
 
 const std::vector<OpenDimension>& OtherSizes::dimensions(const OptimizeRequest& request,
-                                                         const OptimizeJob& job) {
+                                                         const OptimizeJob& job,
+                                                         const core::StopToken& stop) {
   const auto has_other = [&](const OpenDimension& dimension) {
-    return std::ranges::any_of(others(dimension.size), [&](std::int64_t size) {
-      return at(request, job, std::span(&dimension, 1), {size}) != nullptr;
-    });
+    std::size_t count = 0;  // one other may be 1, which is repeated
+    for (const std::int64_t size : others(dimension.size)) {
+      if (stop.stop_requested() || count == kOtherSizes) break;
+      count += at(request, job, std::span(&dimension, 1), {size}) != nullptr ? 1 : 0;
+    }
+    return count == kOtherSizes;
   };
   if (!dimensions_) dimensions_ = models::free_dimensions(job.model, has_other);
   return *dimensions_;
@@ -322,6 +348,9 @@ OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& j
 
 void keep_sizes_open(const OptimizeRequest& request, OptimizeJob& job, const Context& context) {
   if (request.fix_shapes || models::open_dimensions(job.model).empty()) return;
+  job.optimize.may_vary = [&](const core::Literal& constant) {
+    return models::may_vary(job.model, constant);
+  };
   job.optimize.closed_sizes = [&](const core::Graph& graph, const search::ProofChain& chain) {
     return Opening(request, job, graph, chain, {}, context).closed();
   };

@@ -26,10 +26,9 @@ class OtherSizes {
                                               const OptimizeJob& job,
                                               std::span<const models::OpenDimension> dimensions,
                                               const std::vector<std::int64_t>& sizes);
-  /// Of the model of the job, which of its dimensions may have which sizes, see
-  /// models::free_dimensions().
-  const std::vector<models::OpenDimension>& dimensions(const OptimizeRequest& request,
-                                                       const OptimizeJob& job);
+  /// The dimensions of the job's model that may have other sizes each: models::free_dimensions().
+  const std::vector<models::OpenDimension>&
+  dimensions(const OptimizeRequest& request, const OptimizeJob& job, const core::StopToken& stop);
   search::ReplayMemory& replays() { return replays_; }
 
  private:

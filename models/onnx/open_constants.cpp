@@ -88,12 +88,13 @@ class OpenFile {
              value->data_type() != core::DataType::kBool && value->count() <= kMostElements &&
              value->to_ints();
     });
-    auto status = are_sizes ? open_sizes(k, j, values) : open_tensor(k, j, values);
-    if (status) return status;
-    const auto again = values_.computed_again(values);
-    if (!again) return status;
-    set_operand(k, j, *again);
-    return core::Done{};
+    if (!are_sizes || !is_reshape(node(0, k), j)) {
+      if (const auto again = values_.computed_again(values)) {
+        set_operand(k, j, *again);
+        return core::Done{};
+      }
+    }
+    return are_sizes ? open_sizes(k, j, values) : open_tensor(k, j, values);
   }
 
   void set_operand(int k, int j, const std::string& name) {
@@ -177,20 +178,25 @@ class OpenFile {
       const std::vector<std::int64_t> ints = value->to_ints().value();
       for (std::size_t e = 0; e < elements.size(); ++e) elements[e].push_back(ints[e]);
     }
-    const bool is_reshape =
-        own.domain().empty() && own.op_type() == "Reshape" && j == 1 && own.attribute_size() == 0;
-    if (is_reshape) let_reshape_infer(k, elements);
+    const bool may_be_inferred = is_reshape(own, j);
+    if (may_be_inferred) let_reshape_infer(k, elements);
     std::vector<Formula> formulas;
     std::optional<std::size_t> inferred;
     for (std::size_t e = 0; e < elements.size(); ++e) {
       const auto formula = values_.formula_of(elements[e]);
-      const bool may_infer = is_reshape && !inferred && !has(elements, -1);
+      const bool may_infer = may_be_inferred && !inferred && !has(elements, -1);
       if (!formula && !may_infer) return differ(own, "sizes that do not follow from its inputs'");
       if (!formula) inferred = e;
       formulas.push_back(formula.value_or(Formula{{}, {}, 1, -1}));
     }
     set_operand(k, j, values_.computed(formulas, *values[0]));
     return core::Done{};
+  }
+
+  /// Operand j is the shape of a Reshape that copies and infers sizes.
+  static bool is_reshape(const onnx::NodeProto& node, int j) {
+    return node.domain().empty() && node.op_type() == "Reshape" && j == 1 &&
+           node.attribute_size() == 0;
   }
 
   static bool has(const std::vector<Values>& elements, std::int64_t number) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "models/onnx/open_constants.h"
 #include "models/onnx/writing/onnx_export.h"
@@ -31,8 +32,8 @@ core::Dims sizes_of(const core::Graph& graph, const std::string& input) {
   return {};
 }
 
-/// Dimensions that are tried in pairs: each pair is a reading of the model.
-constexpr std::size_t kMostInPairs = 6;
+/// Dimensions that are tried together: each trial may read the model several times.
+constexpr std::size_t kMostInPairs = 6, kMostInParts = 4;
 
 OpenDimension together(std::span<const OpenDimension> parts) {
   OpenDimension all{"", {}, parts[0].size};
@@ -67,6 +68,10 @@ bool open_differing(onnx::ValueInfoProto& value, const onnx::ValueInfoProto& oth
 std::string OpenDimension::text() const {
   if (!name.empty()) return name;
   return fmt::format("dimension {} of {}", places.front().second, places.front().first);
+}
+
+bool may_vary(const OnnxModel& model, const core::Literal& constant) {
+  return model.header->folded && model.header->folded->varies(constant.hash());
 }
 
 std::vector<OpenDimension> open_dimensions(const OnnxModel& model) {
@@ -104,11 +109,24 @@ free_dimensions(const OnnxModel& model,
     for (const std::size_t k : members) has_place[k] = true;
     free.push_back(std::move(all));
   };
+  // The smallest parts first: of two pairs that are free each, one need not follow the other.
+  const auto take_parts = [&](const std::vector<std::size_t>& members) {
+    if (members.size() > kMostInParts) return take(members);
+    for (std::size_t count = 2; count <= members.size(); ++count) {
+      for (std::size_t chosen = 0; chosen < std::size_t{1} << members.size(); ++chosen) {
+        std::vector<std::size_t> part;
+        for (std::size_t k = 0; k < members.size(); ++k)
+          if ((chosen >> k & 1) != 0 && !has_place[members[k]]) part.push_back(members[k]);
+        const auto asked = static_cast<std::size_t>(std::popcount(chosen));
+        if (asked == count && part.size() == count) take(part);
+      }
+    }
+  };
   const auto take_alike = [&](const auto& key_of) {
     std::map<decltype(key_of(stuck[0])), std::vector<std::size_t>> groups;
     for (std::size_t k = 0; k < stuck.size(); ++k)
       if (!has_place[k]) groups[key_of(stuck[k])].push_back(k);
-    for (const auto& [key, members] : groups) take(members);
+    for (const auto& [key, members] : groups) take_parts(members);
   };
   take_alike([](const OpenDimension& dimension) { return dimension.size; });
   take_alike([](const OpenDimension& dimension) {

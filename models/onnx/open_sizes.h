@@ -24,6 +24,10 @@ struct OpenDimension {
   std::string text() const;
 };
 
+/// Whether a constant of the model's graph may be another one at other sizes of its open
+/// dimensions, beside how often its elements are repeated.
+bool may_vary(const OnnxModel& model, const core::Literal& constant);
+
 /// In the order of the inputs. An input of unknown rank has none.
 std::vector<OpenDimension> open_dimensions(const OnnxModel& model);
 

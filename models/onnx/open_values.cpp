@@ -135,12 +135,27 @@ std::optional<std::string> OpenValues::computed_again(std::span<const LiteralPtr
   return std::nullopt;
 }
 
-/// What the original computes under that name.
+/// The model's node that makes the tensor, if it is the same at all sizes.
+const FoldedNode* OpenValues::producer_everywhere(const std::string& name) const {
+  const FoldedNode* node = files_[0].folded->producer(name);
+  if (node == nullptr) return nullptr;
+  const std::string proto = node->proto.SerializeAsString();
+  for (const SizedFile& file : files_) {
+    const FoldedNode* there = file.folded ? file.folded->producer(name) : nullptr;
+    if (there == nullptr || there->proto.SerializeAsString() != proto) return nullptr;
+    for (std::size_t k = 0; k < node->constants.size(); ++k) {
+      const LiteralPtr &own = node->constants[k], &other = there->constants[k];
+      if (own ? !other || own->hash() != other->hash() : other != nullptr) return nullptr;
+    }
+  }
+  return node;
+}
+
+/// The tensor that the original computes under that name.
 std::optional<std::string> OpenValues::result_again(const std::string& name) {
   if (const auto known = again_.find(name); known != again_.end()) return known->second;
-  if (auto sizes = as_sizes(name)) return again_[name] = std::move(sizes);
-  const FoldedNode* node = files_[0].folded->producer(name);
-  if (node == nullptr || depth_ == kMostDepth) return std::nullopt;
+  const FoldedNode* node = producer_everywhere(name);
+  if (node == nullptr || depth_ == kMostDepth) return as_sizes(name);
   std::vector<std::string> operands;
   ++depth_;
   for (int k = 0; k < node->proto.input_size(); ++k) {
@@ -149,7 +164,7 @@ std::optional<std::string> OpenValues::result_again(const std::string& name) {
     operands.push_back(*operand);
   }
   --depth_;
-  if (std::ssize(operands) < node->proto.input_size()) return again_[name] = std::nullopt;
+  if (std::ssize(operands) < node->proto.input_size()) return again_[name] = as_sizes(name);
   onnx::NodeProto copy = node->proto;
   copy.clear_name();
   for (int k = 0; k < copy.input_size(); ++k)
@@ -222,6 +237,11 @@ std::string OpenValues::constant(Dims dims, const SizedNumber& values) {
 }
 
 std::string OpenValues::weight(LiteralPtr value) {
+  const auto known = std::ranges::find_if(file_.weights, [&](const NamedWeight& weight) {
+    return weight.value == value ||
+           (weight.value->hash() == value->hash() && *weight.value == *value);
+  });
+  if (known != file_.weights.end()) return known->name;
   file_.weights.push_back({std::move(value), fresh()});
   return file_.weights.back().name;
 }

@@ -1,5 +1,5 @@
-// What a file for all sizes computes when it runs: sizes and tensors that follow from the shapes of
-// its inputs. Private to models/.
+// Sizes and tensors that a file for all sizes computes from the shapes of its inputs when it runs.
+// Private to models/.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,7 @@
 
 namespace soapstone::models {
 
-/// What is known of one of the files that were written at several sizes. The file has to outlive
-/// it.
+/// One of the files that were written at several sizes. The exported model has to outlive it.
 struct SizedFile {
   explicit SizedFile(const ExportedModel& exported);
 
@@ -56,17 +55,18 @@ class OpenValues {
 
   /// The name of a tensor with these elements, of the type and shape of `like`.
   std::string computed(const std::vector<SizeFormula>& formulas, const core::Literal& like);
-  /// The name of a tensor with these values, by file, as the model itself computes it from shapes.
-  /// None: it has no such tensor, or needs more than shapes for it.
+  /// The name of a tensor with these values, by file, as the nodes of the model compute it. Sizes
+  /// of tensors that are not its inputs are computed by formulas. None: the model has no such
+  /// tensor, or no formula fits.
   std::optional<std::string> computed_again(std::span<const core::LiteralPtr> values);
 
   std::string scalar(std::int64_t value) { return constant({}, {value}); }
-  /// The name of a new weight.
+  /// The name of a weight of that value, which is new if there is none.
   std::string weight(core::LiteralPtr value);
   /// The name of the result of a new node.
   std::string added(const char* op, const std::vector<std::string>& inputs,
                     const char* attribute = nullptr, std::int64_t number = 0);
-  /// Nodes that were made read inputs alone; all others may read them.
+  /// New nodes read inputs, weights and new nodes before them; all others may read them.
   void put_new_nodes_first();
 
  private:
@@ -84,6 +84,7 @@ class OpenValues {
   std::string constant(core::Dims dims, const SizedNumber& values);
   std::string fresh();
 
+  const FoldedNode* producer_everywhere(const std::string& name) const;
   std::optional<std::string> result_again(const std::string& name);
   std::optional<std::string> as_sizes(const std::string& name);
   std::optional<std::string> operand_again(const FoldedNode& node, int k);

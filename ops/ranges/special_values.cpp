@@ -23,8 +23,8 @@ using core::Node;
 using core::NodeId;
 using core::TensorId;
 
-/// What is known of constants, as large weights take longer to read than all else, and of nodes.
-/// Thread-safe.
+/// Remembers ranges of constants, as large weights take longer to read than all else, and facts
+/// about nodes. Thread-safe.
 class SpecialsMemory {
  public:
   FloatRange range(const core::LiteralPtr& literal) {
@@ -55,7 +55,7 @@ class SpecialsMemory {
   }
 
  private:
-  /// What the facts about a node depend on.
+  /// Everything that the facts about a node depend on.
   struct Question {
     const Graph& graph;
     const Node& node;
@@ -67,7 +67,7 @@ class SpecialsMemory {
       static const core::TensorType kNone;
       return tensor.valid() ? graph.tensor(tensor).type : kNone;
     }
-    /// Of the node and its neighbors; what is known of operands seldom differs beside them.
+    /// Hashes the node and the ids around it; what is known of operands seldom differs beside.
     std::uint64_t hash() const {
       std::uint64_t hash = core::hash_combine(node.local_hash, id.index());
       hash = core::hash_combine(hash, static_cast<std::uint64_t>(magnitude));

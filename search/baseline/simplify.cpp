@@ -192,10 +192,15 @@ void merge(Graph& graph, SimplifyReport& report, bool behind_opaque) {
     report.steps.push_back({std::nullopt, false, {}, graph.hash()});
 }
 
-void decide(Graph& graph, SimplifyReport& report) {
-  const std::uint64_t before = graph.hash();
-  graph = decide_choices(graph);
-  if (graph.hash() != before) report.steps.push_back({std::nullopt, true, {}, graph.hash()});
+void decide(Graph& graph, SimplifyReport& report, const MayVary& may_vary) {
+  std::vector<NodeId> choices = decided_choices(graph, may_vary);
+  if (choices.empty()) return;
+  auto decided = decide_choices(graph, choices);
+  CHECK(decided.has_value(), "these choices are decided");
+  graph = *std::move(decided);
+  rules::Match match;
+  match.nodes = std::move(choices);
+  report.steps.push_back({std::nullopt, true, std::move(match), graph.hash()});
 }
 
 }  // namespace
@@ -206,7 +211,7 @@ core::Result<Graph> simplify(const Graph& graph, verifier::Admission& baseline,
   SimplifyReport own;
   SimplifyReport& what = report != nullptr ? *report : own;
   Graph result = graph;
-  if (options.decides) decide(result, what);
+  if (options.decides) decide(result, what, options.may_vary);
   merge(result, what, options.behind_opaque);
   const Bounds bounds(result);
   const ops::SpecialValues specials(graph, options.surroundings);
@@ -216,7 +221,7 @@ core::Result<Graph> simplify(const Graph& graph, verifier::Admission& baseline,
                                apply_once(result, baseline, specials, bounds, rewrites, what, stop,
                                           options.behind_opaque));
     if (!changed) return result;
-    if (options.decides) decide(result, what);
+    if (options.decides) decide(result, what, options.may_vary);
     merge(result, what, options.behind_opaque);
   }
 }

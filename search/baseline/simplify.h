@@ -2,6 +2,7 @@
 // here counts as a gain of the search.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -20,7 +21,7 @@ namespace soapstone::search {
 
 struct SimplifyStep {
   std::optional<core::RuleId> rule;  ///< None: equal nodes were merged, or choices decided.
-  bool decides = false;              ///< decide_choices(); else merge_duplicates().
+  bool decides = false;              ///< decide_choices() of match.nodes; else merge_duplicates().
   rules::Match match;
   std::uint64_t hash = 0;  ///< Hash of the graph after the step.
 };
@@ -31,9 +32,13 @@ struct SimplifyReport {
   std::vector<SimplifyStep> steps;
 };
 
+/// Whether a constant may be another one at other sizes of the model.
+using MayVary = std::function<bool(const core::Literal&)>;
+
 struct SimplifyOptions {
   bool behind_opaque = true;  ///< False: what depends on opaque nodes stays as it is.
-  bool decides = true;        ///< False: choices stay, as masks may be others at other sizes.
+  bool decides = true;        ///< False: choices stay.
+  MayVary may_vary;           ///< Choices by such constants stay.
   ops::Surroundings surroundings;
 };
 
@@ -61,9 +66,14 @@ core::Graph name_constants(const core::Graph& graph);
 /// one number that stands for no weights are filled with one.
 core::Graph fold_numbers(const core::Graph& graph);
 
-/// Of a choice that a constant makes in one way everywhere what is chosen is left, if it has the
-/// shape of the result.
-core::Graph decide_choices(const core::Graph& graph);
+/// The choices that a constant makes in one way everywhere, of an operand that has the shape of the
+/// result, in the order of the graph; but for those by constants that may vary.
+std::vector<core::NodeId> decided_choices(const core::Graph& graph, const MayVary& may_vary = {});
+
+/// In place of each of these choices its operand is read. `choices` are in the order of the graph.
+/// None: a constant decides one of them nowhere, or not in one way everywhere.
+std::optional<core::Graph> decide_choices(const core::Graph& graph,
+                                          std::span<const core::NodeId> choices);
 
 /// narrow_constants(), name_constants() and fold_numbers(), and nodes with the
 /// same operator, attributes and inputs become one.

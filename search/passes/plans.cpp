@@ -98,9 +98,11 @@ std::uint64_t hash_with_ids(const Graph& graph) {
   std::uint64_t hash = graph.hash();
   for (const NodeId id : graph.order()) {
     hash = core::hash_combine(hash, id.value);
+    for (const TensorId read : graph.node(id).inputs) hash = core::hash_combine(hash, read.value);
     for (const TensorId result : graph.node(id).outputs)
       hash = core::hash_combine(hash, result.value);
   }
+  for (const TensorId output : graph.outputs()) hash = core::hash_combine(hash, output.value);
   for (const TensorId input : graph.inputs()) hash = core::hash_combine(hash, input.value);
   return hash;
 }
@@ -262,11 +264,16 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
 bool PlanTaker::may_pay(const Progress& from, const rules::RewritePlan& plan, const Score& best) {
   Progress now;
   OneGraph edit(from.candidate.graph, !specials_.none() || !behind_opaque_);
+  const auto goes_on_otherwise = [](const rules::PlanStep& step) {
+    return step.is_optional || step.texts.size() > 1;
+  };
+  if (edit.may_end_anywhere && std::ranges::any_of(plan.steps, goes_on_otherwise)) return true;
   bool may_gain = false;
   const auto look = [&] {
+    if (may_gain) return;
     const auto graph = edit.edited.finished();
-    may_gain = may_gain || !graph ||
-               objective_.may_be_gain(from.candidate.graph, from.candidate.score, *graph, best);
+    may_gain =
+        !graph || objective_.may_be_gain(from.candidate.graph, from.candidate.score, *graph, best);
   };
   if (!follow(edit, from, plan, Asks::kNothing, now, look)) return true;
   if (!now.candidate.steps.empty()) look();

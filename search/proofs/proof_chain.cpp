@@ -58,7 +58,8 @@ class Replayer {
   Result<Graph> run(const Graph& graph, const ChainStep& step) {
     switch (step.kind) {
     case ChainStep::Kind::kDecideChoices:
-      return decide_choices(graph);
+      if (auto decided = decide_choices(graph, step.nodes)) return *std::move(decided);
+      return refused("a choice is not made in one way everywhere");
     case ChainStep::Kind::kMergeDuplicates:
       return merge_duplicates(graph);
     case ChainStep::Kind::kFoldConstants:
@@ -229,6 +230,11 @@ std::size_t ProofChain::index_of(const Rule& rule) {
     known = rules.insert(rules.end(), std::move(plain));
   }
   return static_cast<std::size_t>(known - rules.begin());
+}
+
+void ProofChain::add_choices(const std::vector<core::NodeId>& choices, std::uint64_t result) {
+  add(ChainStep::Kind::kDecideChoices, result);
+  steps.back().nodes = choices;
 }
 
 void ProofChain::add_rule(const Rule& rule, const rules::Match& match, std::uint64_t result) {

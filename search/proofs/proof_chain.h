@@ -21,7 +21,7 @@ namespace soapstone::search {
 struct ChainStep {
   enum class Kind : std::uint8_t {
     kRule,
-    kDecideChoices,    ///< decide_choices()
+    kDecideChoices,    ///< decide_choices() of the nodes
     kMergeDuplicates,  ///< merge_duplicates()
     kFoldConstants,    ///< fold_constants()
     kDerive,           ///< Rules prove another one, without symbols; the graph stays as it is.
@@ -53,6 +53,7 @@ struct ProofChain {
   void add_lemma(const Lemma& lemma, const rules::RuleSet& rules, const rules::Match& match,
                  std::uint64_t result);
   void add(ChainStep::Kind kind, std::uint64_t result);
+  void add_choices(const std::vector<core::NodeId>& choices, std::uint64_t result);
 
  private:
   std::size_t index_of(const rules::Rule& rule);

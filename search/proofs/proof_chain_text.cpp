@@ -53,7 +53,7 @@ std::string derivation_text(const ProofChain& chain, const ChainStep& step) {
 std::string step_text(const ProofChain& chain, const ChainStep& step) {
   switch (step.kind) {
   case ChainStep::Kind::kDecideChoices:
-    return fmt::format("{} result=0x{:016x}", kDecide, step.result);
+    return fmt::format("{} nodes={} result=0x{:016x}", kDecide, ids_text(step.nodes), step.result);
   case ChainStep::Kind::kMergeDuplicates:
     return fmt::format("{} result=0x{:016x}", kMerge, step.result);
   case ChainStep::Kind::kFoldConstants:
@@ -129,6 +129,7 @@ class StepParser {
     if (tokens_.accept(kDerive)) return parse_derivation(step);
     if (tokens_.accept(kDecide)) {
       step.kind = ChainStep::Kind::kDecideChoices;
+      SOAPSTONE_RETURN_IF_ERROR(parse_list("nodes", step.nodes));
     } else if (tokens_.accept(kMerge)) {
       step.kind = ChainStep::Kind::kMergeDuplicates;
     } else if (tokens_.accept(kFold)) {

@@ -3,7 +3,7 @@
 import unittest
 
 import numpy as np
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from commands import run
 from model_writing import ModelWritingTest, dims, linear_layers, model, real
@@ -263,11 +263,13 @@ class OpenSizesTest(ModelWritingTest):
         weights |= {"eight": np.int64(8), "last": np.array([1]), "mask_of_one": real(1, 16)}
         path = model(self.space.path / "near.onnx", nodes, {"x": ["n", 8]}, {"y": ["n", 16]},
                      weights, 17)
-        written, output, report = self.optimize(path, "--shape", "n=6")
-        self.assertEqual(dims(written.graph.input[0]), ["n", 8], report["notes"])
-        self.assertIn("Where", [node.op_type for node in written.graph.node])
-        for n in (1, 6, 9, 30):
-            self.assert_same(path, output, {"x": real(n, 8)})
+        # Of 3, no size that is tried beside it is larger than eight.
+        for given in (3, 6):
+            written, output, report = self.optimize(path, "--shape", f"n={given}")
+            self.assertEqual(dims(written.graph.input[0]), ["n", 8], report["notes"])
+            self.assertIn("Where", [node.op_type for node in written.graph.node])
+            for n in (1, 6, 9, 30):
+                self.assert_same(path, output, {"x": real(n, 8)})
         written, output, _ = self.optimize(path, "--shape", "n=6", "--fix-shapes")
         self.assertNotIn("Where", [node.op_type for node in written.graph.node])
         self.assert_same(path, output, {"x": real(6, 8)})
@@ -285,6 +287,55 @@ class OpenSizesTest(ModelWritingTest):
                              [first or 0, second or 0], report["notes"])
             for n in (1, 3, 8):
                 self.assert_same(path, output, {"x": real(n, 8), "z": real(n, 4)})
+
+    def test_a_choice_that_is_made_at_all_sizes_is_decided(self):
+        """Where nothing is masked, exporters fill a mask of some size with true."""
+        nodes, weights = causal("n")
+        nodes += linear_layers(weights) + [
+            helper.make_node("ConstantOfShape", ["shape"], ["all"],
+                             value=numpy_helper.from_array(np.array([True]))),
+            helper.make_node("Slice", ["p", "begin", "end", "last"], ["half"]),
+            helper.make_node("Where", ["all", "half", "x"], ["chosen"]),
+            helper.make_node("MatMul", ["mask", "chosen"], ["y"])]
+        weights |= {"begin": np.array([0]), "end": np.array([8]), "last": np.array([1])}
+        path = model(self.space.path / "filled.onnx", nodes, {"x": ["n", 8]}, {"y": ["n", 8]},
+                     weights, 17)
+        written, output, report = self.optimize(path, "--shape", "n=6")
+        self.assertEqual(dims(written.graph.input[0]), ["n", 8], report["notes"])
+        self.assertNotIn("Where", [node.op_type for node in written.graph.node])
+        for n in (1, 6, 30):
+            self.assert_same(path, output, {"x": real(n, 8)})
+
+    def test_sizes_that_are_equal_by_chance_are_told_apart(self):
+        """A token that is repeated as often as there are rows of one input, not of the other."""
+        weights = {"token": real(1, 4), "first": np.array([0]), "rest": np.array([4])}
+        nodes = linear_layers(weights) + [
+            helper.make_node("Shape", ["z"], ["s"]),
+            helper.make_node("Gather", ["s", "first"], ["m"], axis=0),
+            helper.make_node("Concat", ["m", "rest"], ["shape"], axis=0),
+            helper.make_node("Expand", ["token", "shape"], ["tokens"]),
+            helper.make_node("Concat", ["tokens", "z"], ["y"], axis=1)]
+        path = model(self.space.path / "apart.onnx", nodes, {"x": ["n", 8], "z": ["m", 4]},
+                     {"p": ["n", 16], "y": ["m", 8]}, weights, 17)
+        written, output, report = self.optimize(path, "--shape", "n=3", "--shape", "m=3")
+        self.assertEqual([dims(each)[0] for each in written.graph.input], ["n", "m"], report["notes"])
+        for n, m in ((2, 5), (5, 2), (3, 3)):
+            self.assert_same(path, output, {"x": real(n, 8), "z": real(m, 4)})
+
+    def test_pairs_of_dimensions_are_told_apart(self):
+        weights = {}
+        nodes = linear_layers(weights) + [helper.make_node("Concat", ["p", "z"], ["y"], axis=1),
+                                          helper.make_node("Add", ["u", "v"], ["w"])]
+        path = model(self.space.path / "pairs.onnx", nodes,
+                     {"x": [None, 8], "z": [None, 4], "u": [None, 2], "v": [None, 2]},
+                     {"y": [None, 20], "w": [None, 2]}, weights, 17)
+        shapes = [each for name, size in (("x", 8), ("z", 4), ("u", 2), ("v", 2))
+                  for each in ("--shape", f"{name}=3x{size}")]
+        written, output, report = self.optimize(path, *shapes)
+        self.assertEqual([dims(each)[0] for each in written.graph.input], [0] * 4, report["notes"])
+        for n, m in ((2, 5), (5, 2)):
+            self.assert_same(path, output, {"x": real(n, 8), "z": real(n, 4), "u": real(m, 2),
+                                            "v": real(m, 2)})
 
     def test_a_mask_grows_with_a_cache_and_with_what_is_new(self):
         weights = {}

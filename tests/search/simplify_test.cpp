@@ -208,7 +208,7 @@ TEST(NarrowConstants, KeepTheShapeOfAResult) {
 }
 
 TEST(DecideChoices, LeavesWhatIsChosenEverywhere) {
-  const auto graph = decide_choices(graph_of(R"(graph g
+  const auto original = graph_of(R"(graph g
   x: f32[2, 2]
   z: f32[2]
   t: bool[2] = {1, 1}
@@ -220,12 +220,31 @@ TEST(DecideChoices, LeavesWhatIsChosenEverywhere) {
   d = where(f, x, z)
   y = mul(c, d)
   return y
-)"));
+)");
+  const auto choices = decided_choices(original);
+  const auto graph = *decide_choices(original, choices);
   EXPECT_EQ(graph.order().size(), 3U) << "what depends on m, what is broadcast, and the product";
   const core::Node& product = graph.node(graph.order().back());
   const core::Node& by_m = graph.node(graph.tensor(product.inputs[0]).producer);
   EXPECT_EQ(by_m.inputs[1], graph.inputs()[0]);
   EXPECT_EQ(by_m.inputs[2], graph.inputs()[0]);
+}
+
+TEST(DecideChoices, LeavesThoseThatMayVaryOrAreNotDecided) {
+  const auto graph = graph_of(R"(graph g
+  x: f32[2]
+  z: f32[2]
+  t: bool[2] = {1, 1}
+  m: bool[2] = {1, 0}
+  a = where(t, x, z)
+  b = where(m, a, z)
+  y = neg(b)
+  return y
+)");
+  EXPECT_EQ(decided_choices(graph).size(), 1U);
+  EXPECT_TRUE(decided_choices(graph, [](const core::Literal&) { return true; }).empty());
+  const core::NodeId by_m = graph.order()[1];
+  EXPECT_FALSE(decide_choices(graph, std::vector{by_m}).has_value());
 }
 
 TEST(Simplify, AppliesRulesUntilNoneMatches) {

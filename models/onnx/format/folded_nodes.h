@@ -2,8 +2,11 @@
 // for all sizes computes them again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -26,11 +29,14 @@ struct FoldedNode {
   /// result of another folded node, or only its type was asked for.
   std::vector<core::LiteralPtr> constants;
   std::vector<KnownTensor> results;  ///< In the order of the proto.
+  /// Which numbers the results hold may depend on open sizes, and not only how often.
+  bool varies = false;
 };
 
 class FoldedNodes {
  public:
   void add(FoldedNode node) {
+    node.varies = depends_on_sizes(node);
     for (int k = 0; k < node.proto.output_size(); ++k) {
       const std::string& name = node.proto.output(k);
       if (name.empty()) continue;
@@ -50,6 +56,12 @@ class FoldedNodes {
     if (found == places_.end()) return nullptr;
     return &nodes_[found->second.node].results[found->second.output];
   }
+  /// Whether a value with that hash may hold other numbers at other sizes.
+  bool varies(std::uint64_t hash) const {
+    const auto [begin, end] = by_hash_.equal_range(hash);
+    return std::any_of(begin, end,
+                       [&](const auto& entry) { return producer(entry.second)->varies; });
+  }
   /// Names of the results with that hash.
   std::vector<std::string> with_hash(std::uint64_t hash) const {
     std::vector<std::string> names;
@@ -59,6 +71,31 @@ class FoldedNodes {
   }
 
  private:
+  /// Whether input k of the node says how large its results are, and not what they hold.
+  static bool says_shape(const onnx::NodeProto& node, int k) {
+    const std::string& type = node.op_type();
+    if (type == "ConstantOfShape") return true;
+    return k > 0 && (type == "Expand" || type == "Reshape" || type == "Tile" ||
+                     type == "Unsqueeze" || type == "Squeeze");
+  }
+  bool depends_on_sizes(const FoldedNode& node) const {
+    for (int k = 0; k < node.proto.input_size(); ++k) {
+      const std::string& name = node.proto.input(k);
+      if (name.empty() || says_shape(node.proto, k) || node.constants[static_cast<std::size_t>(k)])
+        continue;
+      const FoldedNode* before = producer(name);
+      if (before == nullptr || before->varies || takes_part(node.proto)) return true;
+    }
+    return false;
+  }
+  /// Whether results may lack elements of the first input, or which they have depends on its size.
+  static bool takes_part(const onnx::NodeProto& node) {
+    static constexpr std::string_view kParts[] = {"Slice",     "Gather",    "Trilu", "Split",
+                                                  "Range",     "NonZero",   "Size",  "Shape",
+                                                  "ReduceSum", "ReduceProd"};
+    return std::ranges::find(kParts, node.op_type()) != std::end(kParts);
+  }
+
   struct Place {
     std::size_t node = 0, output = 0;
   };

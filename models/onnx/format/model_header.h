@@ -25,7 +25,7 @@ class ModelHeader {
   std::map<std::string, core::LiteralPtr> defaults;  ///< Of inputs that have one.
   bool contrib = false;                              ///< See models/onnx/writing/contrib.h.
   OriginalNodes originals;
-  /// What was folded as sizes were known; null: the file leaves none open.
+  /// Nodes that were folded since sizes were known; null: the file leaves none open.
   std::shared_ptr<const FoldedNodes> folded;
   ModelNotes notes;
 };

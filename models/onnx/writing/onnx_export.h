@@ -81,7 +81,7 @@ struct ExportedModel {
   onnx::ModelProto model;  ///< Its initializers are those that no Literal can hold.
   std::vector<NamedWeight> weights;
   bool had_external_weights = false;  ///< Some were in files of their own where they were read.
-  /// Of the model that was read; null: it leaves no sizes open.
+  /// Folded nodes of the model that was read; null: it leaves no sizes open.
   std::shared_ptr<const FoldedNodes> folded = nullptr;
   std::uint64_t weight_bytes() const;
 };
