@@ -37,10 +37,13 @@ class Exported(unittest.TestCase):
                 self.assertEqual(row["opaque"], [])
                 self.assertLessEqual(row["error"], judge_networks.TOLERANCE)
                 self.assertEqual(row["open"], bool(row["sizes"]))
-                fixed = judge_networks.judge(path, [*judge_networks.FAST, "--fix-shapes"])
-                self.assertLessEqual(fixed["error"], judge_networks.TOLERANCE)
-                improved += fixed["outcome"] == "improved"
-        self.assertGreaterEqual(improved, 3)  # Else nothing was judged but copies.
+                improved += row["outcome"] == "improved"
+        self.assertGreaterEqual(improved, 5)  # Else what is judged are copies.
+
+    def test_sizes_that_are_fixed_are_right(self):
+        fixed = judge_networks.judge(FILES / "distilbert_masked_open.onnx", [*judge_networks.FAST, "--fix-shapes"])
+        self.assertLessEqual(fixed["error"], judge_networks.TOLERANCE)
+        self.assertEqual(fixed["outcome"], "improved")
 
     def test_the_judge_sees_other_weights(self):
         path = FILES / "whisper.onnx"

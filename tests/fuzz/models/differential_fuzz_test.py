@@ -14,7 +14,7 @@ SECONDS = sanitizers.seconds(60)
 ROUND_TRIPS = 2100
 ROUND_TRIP_SECONDS = sanitizers.seconds(25)
 # A slow machine may not get through all; one that gets nowhere has tested nothing.
-FEWEST = 10
+FEWEST = 30
 
 
 class DifferentialFuzz(unittest.TestCase):
