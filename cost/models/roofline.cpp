@@ -53,7 +53,7 @@ class RooflineCost final : public CostModel {
 
   GraphCost graph_cost(const Graph& graph) override { return sum(price(graph, plan_of(graph))); }
 
-  /// Exact, as sums of rounded costs are.
+  /// The difference of two graph_cost(), as long as the other nodes keep their order.
   std::optional<double> cost_change_us(const Graph& before, const Graph& after) override {
     const runtime::ChangedNodes changed = runtime::changed_launches(before, after);
     const auto cost_of = [&](const Graph& graph, const std::vector<core::NodeId>& nodes) {

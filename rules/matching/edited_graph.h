@@ -40,7 +40,7 @@ class EditedGraph {
   Result<Graph> finished() const;
 
  private:
-  /// Of a tensor that has changed.
+  /// The state of a tensor that has changed.
   struct State {
     std::vector<NodeId> consumers;  ///< Ascending.
     bool is_constant = false, is_dead = false;

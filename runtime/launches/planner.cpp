@@ -27,7 +27,7 @@ class Planner {
     return std::move(plan_);
   }
 
-  /// Of some nodes, without a backend: everything is row-major, and nothing is converted.
+  /// Plans some nodes, without a backend: everything is row-major, and nothing is converted.
   ExecutionPlan run(std::span<const NodeId> nodes) {
     visit_all(nodes);
     return std::move(plan_);

@@ -99,8 +99,9 @@ class Objective {
   Score score(const core::Graph& graph, const ObjectiveStage& stage) const;
   /// By more than rounding.
   bool is_gain(const Score& before, const Score& after, const ObjectiveStage& stage) const;
-  /// Of a graph that a few rewrites have made of `from`, whether score() may find it to be a gain
-  /// over `best`. False takes less time than the score of a large graph.
+  /// Whether score() may find a graph that a few rewrites have made of `from` to be a gain over
+  /// `best`. False takes less time than the score of a large graph. Notes a graph whose weights are
+  /// too large, as score() does.
   bool may_be_gain(const core::Graph& from, const Score& of_from, const core::Graph& graph,
                    const Score& best) const;
   /// Whether `a` is preferred to `b` as the final result.

@@ -14,7 +14,7 @@ from commands import run
 SPACE = commands.Workspace()
 P = SPACE.path
 DOMAIN = "com.microsoft"
-POSITIONS, HEADS, SIZE = 128, 4, 32
+POSITIONS, HEADS, SIZE = 256, 4, 32
 RANDOM = np.random.default_rng(3)
 
 

@@ -1,4 +1,4 @@
-// What a search does for each plan grows with what the plan changes: a graph under edit and the
+// The work for each plan grows with what the plan changes: a graph under edit and the
 // price of a change say what whole graphs would say, and few whole graphs are priced.
 #include <atomic>
 #include <filesystem>

@@ -29,7 +29,7 @@ struct FoldedNode {
   /// result of another folded node, or only its type was asked for.
   std::vector<core::LiteralPtr> constants;
   std::vector<KnownTensor> results;  ///< In the order of the proto.
-  /// Which numbers the results hold may depend on open sizes, and not only how often.
+  /// The numbers that the results hold may depend on open sizes, not only how often they do.
   bool varies = false;
 };
 
