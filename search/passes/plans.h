@@ -75,7 +75,7 @@ class PlanTaker {
   /// Whether one of these may be a gain over `best`. No takes far less time than taken() in a large
   /// graph.
   bool may_pay(const Progress& from, const rules::RewritePlan& plan, const Score& best);
-  /// What both do; `at_end` is called where the plan may end before its last step. False: a step
+  /// Takes the steps for both; `at_end` is called where the plan may end before its last step. False: a step
   /// cannot be taken, although its rule matches.
   template <class Edit>
   bool follow(Edit& edit, const Progress& from, const rules::RewritePlan& plan, Asks asks,

@@ -263,7 +263,7 @@ class OpenSizesTest(ModelWritingTest):
         weights |= {"eight": np.int64(8), "last": np.array([1]), "mask_of_one": real(1, 16)}
         path = model(self.space.path / "near.onnx", nodes, {"x": ["n", 8]}, {"y": ["n", 16]},
                      weights, 17)
-        # Of 3, no size that is tried beside it is larger than eight.
+        # Beside 3 no size is tried that is larger than eight.
         for given in (3, 6):
             written, output, report = self.optimize(path, "--shape", f"n={given}")
             self.assertEqual(dims(written.graph.input[0]), ["n", 8], report["notes"])
