@@ -75,8 +75,8 @@ class PlanTaker {
   /// Whether one of these may be a gain over `best`. No takes far less time than taken() in a large
   /// graph.
   bool may_pay(const Progress& from, const rules::RewritePlan& plan, const Score& best);
-  /// Takes the steps for both; `at_end` is called where the plan may end before its last step. False: a step
-  /// cannot be taken, although its rule matches.
+  /// Takes the steps for both; `at_end` is called where the plan may end before its last step.
+  /// False: a step cannot be taken, although its rule matches.
   template <class Edit>
   bool follow(Edit& edit, const Progress& from, const rules::RewritePlan& plan, Asks asks,
               Progress& now, const std::function<void()>& at_end);

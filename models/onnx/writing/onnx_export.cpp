@@ -183,7 +183,8 @@ void drop_unread(onnx::GraphProto& graph, std::vector<NamedWeight>& weights) {
   for (const auto& output : graph.output()) read.insert(output.name());
   for (const auto& input : graph.input()) read.insert(input.name());  // has a default, maybe
   for (const auto& note : graph.quantization_annotation())
-    for (const auto& parameter : note.quant_parameter_tensor_names()) read.insert(parameter.value());
+    for (const auto& parameter : note.quant_parameter_tensor_names())
+      read.insert(parameter.value());
   std::vector<bool> keep(static_cast<std::size_t>(graph.node_size()));
   for (int i = graph.node_size(); i-- > 0;) {
     const onnx::NodeProto& node = graph.node(i);
