@@ -89,7 +89,11 @@ class Opening {
     const auto& dimensions = models_.dimensions(request_, job_, context_.stop);
     std::vector<OpenDimension> open;
     for (const OpenDimension& dimension : dimensions) {
-      if (!context_.stop.stop_requested() && may_stay_open(dimension)) open.push_back(dimension);
+      if (context_.stop.stop_requested()) break;
+      if (decides_for_these_sizes())
+        why_closed_[dimension.text()] = "a choice is decided by a constant that depends on sizes";
+      else if (may_stay_open(dimension))
+        open.push_back(dimension);
     }
     auto file = open.empty() ? std::nullopt : at_all_sizes(open);
     if (file && !passes_judge(*file, open)) file.reset();
@@ -106,6 +110,21 @@ class Opening {
     std::optional<core::Graph> graph;  ///< None: the steps cannot be taken there.
     std::string why_not;
   };
+
+  /// Whether a choice was decided by a constant that may vary: it may be made otherwise at sizes
+  /// that nobody tries.
+  bool decides_for_these_sizes() const {
+    const auto is_for_these = [&](core::NodeId id) {
+      if (!job_.model.graph.contains(id)) return true;
+      const core::TensorId mask = job_.model.graph.node(id).inputs[0];
+      const core::LiteralPtr& value = job_.model.graph.tensor(mask).value;
+      return !value || models::may_vary(job_.model, *value);
+    };
+    return std::ranges::any_of(chain_.steps, [&](const search::ChainStep& step) {
+      return step.kind == search::ChainStep::Kind::kDecideChoices &&
+             std::ranges::any_of(step.nodes, is_for_these);
+    });
+  }
 
   std::optional<Sized> at(std::span<const OpenDimension> dimensions, const Sizes& sizes) const {
     Sized sized{models_.at(request_, job_, dimensions, sizes), std::nullopt, {}};

@@ -179,7 +179,7 @@ std::optional<std::string> OpenValues::result_again(const std::string& name) {
   return again_.at(name);
 }
 
-/// By formulas, if it is a list of sizes.
+/// Computes the tensor of that name by formulas, if it is a list of sizes.
 std::optional<std::string> OpenValues::as_sizes(const std::string& name) {
   std::vector<SizedNumber> elements;
   LiteralPtr first;

@@ -124,7 +124,7 @@ class PlanTaker {
   std::map<std::string, std::shared_ptr<const rules::Rule>> drafts_, older_drafts_;
   /// By hash of the graph and of the steps that have led to it.
   std::map<std::pair<std::uint64_t, PlanFinder>, Taken> taken_;
-  /// By hash of the graph with its ids, those of the last graphs.
+  /// Remembers where NaN and infinities matter in the last graphs, by hash with ids.
   mutable std::map<std::uint64_t, std::shared_ptr<const ops::SpecialValues>> known_specials_;
 };
 

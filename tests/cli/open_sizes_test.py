@@ -270,9 +270,11 @@ class OpenSizesTest(ModelWritingTest):
             self.assertIn("Where", [node.op_type for node in written.graph.node])
             for n in (1, 6, 9, 30):
                 self.assert_same(path, output, {"x": real(n, 8)})
-        written, output, _ = self.optimize(path, "--shape", "n=6", "--fix-shapes")
-        self.assertNotIn("Where", [node.op_type for node in written.graph.node])
-        self.assert_same(path, output, {"x": real(6, 8)})
+        for given in (3, 6):
+            written, output, _ = self.optimize(path, "--shape", f"n={given}", "--fix-shapes")
+            self.assertNotIn("Where", [node.op_type for node in written.graph.node])
+            self.assertEqual(dims(written.graph.input[0]), [given, 8])
+            self.assert_same(path, output, {"x": real(given, 8)})
 
     def test_dimensions_that_have_to_be_equal_stay_open_together(self):
         """Exporters that know no common name give each input names of its own, or none."""

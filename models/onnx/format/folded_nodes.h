@@ -25,8 +25,8 @@ struct KnownTensor {
 
 struct FoldedNode {
   onnx::NodeProto proto;
-  /// By input of the proto: its value if it is a constant of the file; null: its value is the
-  /// result of another folded node, or only its type was asked for.
+  /// One for each input of the proto: its value if it is a constant of the file; null: its value is
+  /// the result of another folded node, or only its type was asked for.
   std::vector<core::LiteralPtr> constants;
   std::vector<KnownTensor> results;  ///< In the order of the proto.
   /// The numbers that the results hold may depend on open sizes, not only how often they do.
