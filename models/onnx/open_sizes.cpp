@@ -36,11 +36,11 @@ core::Dims sizes_of(const core::Graph& graph, const std::string& input) {
 constexpr std::size_t kMostInPairs = 6, kMostInParts = 4;
 
 OpenDimension together(std::span<const OpenDimension> parts) {
-  OpenDimension all{"", {}, parts[0].size};
+  OpenDimension all{"", {}, std::ranges::min(parts, {}, &OpenDimension::size).size};
   for (const OpenDimension& part : parts) {
     all.name += (all.name.empty() ? "" : " with ") + part.text();
+    if (part.size > all.size) all.name += fmt::format(" ({} more)", part.size - all.size);
     all.places.insert(all.places.end(), part.places.begin(), part.places.end());
-    all.size = std::min(all.size, part.size);
   }
   return all;
 }
