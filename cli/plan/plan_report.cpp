@@ -79,6 +79,22 @@ std::string bound_line(const jobs::PlanOutcome& outcome) {
       time_text(bound.launches_us), time_text(bound.arithmetic_us), time_text(bound.traffic_us));
 }
 
+std::string memory_line(const parallel::StepMemory& memory, double limit_bytes) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* what, double bytes) {
+    if (bytes > 0) parts.push_back(fmt::format("{} {}", what, bytes_text(bytes)));
+  };
+  add("weights", memory.weight_bytes);
+  add("gradients", memory.gradient_bytes);
+  add("states of the optimizer", memory.state_bytes);
+  add("kept for gradients", memory.kept_bytes);
+  add("working", memory.working_bytes);
+  add("buffers", memory.buffer_bytes);
+  return fmt::format("  memory       {} of {} on the fullest device ({})\n",
+                     bytes_text(memory.total_bytes()), bytes_text(limit_bytes),
+                     fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& extras) {
@@ -102,9 +118,8 @@ std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& 
                       time_text(time.compute_us), time_text(time.exchange_us),
                       time_text(time.bubble_us), time_text(time.handover_us),
                       time_text(time.gradient_sum_us), time_text(time.update_us));
-  text += fmt::format("  memory {} of {} on the fullest device; {} moved in all\n",
-                      bytes_text(time.peak_bytes), bytes_text(outcome.memory_bytes),
-                      bytes_text(time.bytes_moved));
+  text += memory_line(time.memory, outcome.memory_bytes);
+  text += fmt::format("  moved        {} in all\n", bytes_text(time.bytes_moved));
   if (extras.annotations) text += annotations_line(*extras.annotations);
   if (!outcome.rivals.empty() || !outcome.refused.empty()) text += "\n" + rivals_table(outcome);
   return text;
@@ -143,6 +158,13 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
       {"speedup_over_data_parallel", nullptr},  // It does not fit, or was not planned.
       {"bytes_moved", plan.time.bytes_moved},
       {"peak_memory_mb", plan.time.peak_bytes / 1e6},
+      {"memory_mb",
+       {{"weights", plan.time.memory.weight_bytes / 1e6},
+        {"gradients", plan.time.memory.gradient_bytes / 1e6},
+        {"states", plan.time.memory.state_bytes / 1e6},
+        {"kept", plan.time.memory.kept_bytes / 1e6},
+        {"working", plan.time.memory.working_bytes / 1e6},
+        {"buffers", plan.time.memory.buffer_bytes / 1e6}}},
       {"fits", outcome.fits},
       {"proposals", outcome.meshes_tried},
       {"proposals_per_cpu_s", proposals_per_cpu_s(outcome)},

@@ -11,7 +11,7 @@
 
 #include "cost/models/cost_model.h"
 #include "jobs/base/context.h"
-#include "parallel/planning/plan.h"
+#include "parallel/step/plan.h"
 #include "parallel/sharding/part_times.h"
 
 namespace soapstone::jobs {

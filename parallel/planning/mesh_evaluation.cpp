@@ -4,6 +4,7 @@
 #include <map>
 
 #include "parallel/sharding/weight_layouts.h"
+#include "parallel/step/handovers.h"
 #include "parallel/topology/collectives.h"
 
 namespace soapstone::parallel {
@@ -70,6 +71,8 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
   for (const core::NodeId id : graph.order())
     if (!graph.is_constant_expression(id)) ++nodes_;
   batch_ = batch_size(is_weight);
+  for (const TensorWork& tensor : work_.tensors)
+    if (tensor.is_weight) weight_bytes_ += tensor.bytes;
   weight_type_ = options.precision.value_or(narrowest_weight(is_weight));
 }
 
@@ -120,6 +123,7 @@ ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const Me
   sharding.us_per_byte = weights.us_per_byte;
   sharding.sum_weight = weights.sums;
   sharding.most_cases = weights.most_cases;
+  sharding.bucket_bytes = std::min(weights.bucket_bytes, weight_bytes_);
   constexpr std::int64_t kFullestStage = 0;
   sharding.kept_microbatches = microbatches_in_flight(shape, kFullestStage);
   sharding.recomputes = shape.recomputes;
@@ -171,10 +175,22 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
   plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
   if (!broken(freedom.premises, plan).empty()) plan.sharding.cost_us = kImpossible;
   if (plan.sharding.cost_us == kImpossible) return plan;
+  plan.bucket_bytes = weights.bucket_bytes;
   // Parts of uneven cuts are priced at the rates of their own devices.
-  time_step(graph_, work, topology_, options_.is_training,
-            plan.uneven ? std::vector<Slowness>() : slowness_of_stages(shape), plan);
+  time_step(graph_, work, options_.is_training,
+            {mesh, handovers_of(shape),
+             plan.uneven ? std::vector<Slowness>() : slowness_of_stages(shape)},
+            plan);
   return plan;
+}
+
+const std::vector<Path>& MeshEvaluator::handovers_of(const MeshShape& shape) const {
+  const std::lock_guard lock(handovers_mutex_);
+  const bool is_ring = shape.chunks > 1;
+  const auto [at, is_new] = handovers_.try_emplace({shape.stages, is_ring});
+  if (is_new)
+    at->second = handovers(topology_, devices_, shape.stages, {options_.is_training, is_ring});
+  return at->second;
 }
 
 bool MeshEvaluator::can_be_uneven(const MeshShape& shape) const {

@@ -1,17 +1,26 @@
 // What a step takes on a mesh of some shape. Knows the model and the machine, and does not search.
 #pragma once
 
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
 #include "parallel/planning/mesh_plan_options.h"
-#include "parallel/planning/plan.h"
 #include "parallel/planning/step_bound.h"
-#include "parallel/planning/step_time.h"
+#include "parallel/step/plan.h"
+#include "parallel/step/step_time.h"
 
 namespace soapstone::parallel {
+
+/// In which frameworks exchange weights unless they are told otherwise: 25 MB.
+inline constexpr double kUsualBucket = 25e6;
 
 /// What may differ from one evaluation of a shape to the next.
 struct MeshWeights {
   double us_per_byte = 0;  ///< Price of memory.
-  double sums = 1;         ///< How much of the sums of gradients counts.
+  double sums = 1;         ///< How much of what is exchanged for weights counts.
+  double bucket_bytes = kUsualBucket;
   std::size_t most_cases = EliminationOptions{}.most_cases;  ///< Of the search for cuts.
 };
 
@@ -54,6 +63,7 @@ class MeshEvaluator {
   std::int64_t batch_size(const std::vector<bool>& is_weight) const;
   double forward_us(const DeviceKind& kind) const;
   std::vector<Slowness> slowness_of_stages(const MeshShape& shape) const;
+  const std::vector<Path>& handovers_of(const MeshShape& shape) const;
   std::optional<UnevenAxis> uneven_axis(const MeshShape& shape) const;
   ShardingOptions sharding_options(const Freedom& freedom, const MeshShape& shape,
                                    const MeshWeights& weights) const;
@@ -72,6 +82,9 @@ class MeshEvaluator {
   ComputeRates rates_;                      ///< Of the slowest kind.
   std::vector<Slowness> slowness_;  ///< Of each kind, relative to it; empty if all are alike.
   double memory_ = 0;
+  double weight_bytes_ = 0;  ///< Of all weights.
+  mutable std::mutex handovers_mutex_;
+  mutable std::map<std::pair<std::int64_t, bool>, std::vector<Path>> handovers_;
 };
 
 }  // namespace soapstone::parallel

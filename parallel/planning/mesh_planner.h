@@ -5,7 +5,7 @@
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "parallel/planning/mesh_evaluation.h"
-#include "parallel/planning/plan.h"
+#include "parallel/step/plan.h"
 #include "parallel/topology/topology.h"
 
 namespace soapstone::parallel {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "parallel/planning/plan.h"
+#include "parallel/step/plan.h"
 
 namespace soapstone::parallel {
 

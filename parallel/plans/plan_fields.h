@@ -14,6 +14,12 @@ void each_figure(Time& time, const Visit& visit) {
   visit("gradient_sum_us", time.gradient_sum_us);
   visit("update_us", time.update_us);
   visit("peak_bytes", time.peak_bytes);
+  visit("weight_bytes", time.memory.weight_bytes);
+  visit("gradient_bytes", time.memory.gradient_bytes);
+  visit("state_bytes", time.memory.state_bytes);
+  visit("kept_bytes", time.memory.kept_bytes);
+  visit("working_bytes", time.memory.working_bytes);
+  visit("buffer_bytes", time.memory.buffer_bytes);
   visit("bytes_moved", time.bytes_moved);
 }
 

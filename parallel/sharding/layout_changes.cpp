@@ -11,9 +11,19 @@ double LayoutChanges::bytes_on_device(const TensorWork& tensor, const Layout& la
 LayoutChange LayoutChanges::change(const TensorWork& tensor, const Layout& from, const Layout& to,
                                    Keeping keeping) const {
   LayoutChange change;
-  change.forward = convert(mesh_, tensor.bytes, from, to);
-  if (tensor.has_gradient) change.backward = convert_gradient(mesh_, tensor.bytes, from, to);
-  if (!tensor.is_weight) keep(tensor, from, to, keeping, change);
+  // A weight shares a bucket with others, and pays its share of the bucket's time.
+  const double bytes =
+      tensor.is_weight ? std::max(tensor.bytes, options_.bucket_bytes) : tensor.bytes;
+  change.forward = convert(mesh_, bytes, from, to);
+  if (tensor.has_gradient) change.backward = convert_gradient(mesh_, bytes, from, to);
+  if (tensor.is_weight) {
+    if (bytes > 0) {
+      change.forward *= tensor.bytes / bytes;
+      change.backward *= tensor.bytes / bytes;
+    }
+  } else {
+    keep(tensor, from, to, keeping, change);
+  }
   return change;
 }
 
@@ -54,8 +64,8 @@ double LayoutChanges::cost(const TensorWork& tensor, const Layout& from, const L
   const LayoutChange made = change(tensor, from, to, keeping);
   const double often = options_.microbatch_weight;
   if (tensor.is_weight) {
-    const double sums = made.forward.us > 0 ? often : options_.sum_weight;
-    return made.forward.us * weight_passes() * often + made.backward.us * sums;
+    const double times = made.forward.us > 0 ? often : 1;
+    return options_.sum_weight * times * (made.forward.us * weight_passes() + made.backward.us);
   }
   const double passes = options_.recomputes ? 2 : 1;
   const double us = (made.forward.us * passes + made.again.us + made.backward.us) * often;

@@ -131,6 +131,12 @@ Conversion& Conversion::operator+=(const Conversion& other) {
   return *this;
 }
 
+Conversion& Conversion::operator*=(double times) {
+  us *= times;
+  bytes_moved *= times;
+  return *this;
+}
+
 Conversion convert(const Mesh& mesh, double bytes, const Layout& from, const Layout& to) {
   Steps steps(mesh, bytes, from);
   const std::size_t axes = mesh.axis_count();

@@ -75,6 +75,7 @@ struct Conversion {
   double us = 0;
   double bytes_moved = 0;  ///< Sent by each device.
   Conversion& operator+=(const Conversion& other);
+  Conversion& operator*=(double times);
 };
 
 /// Brings a tensor of `bytes` in all from one layout to another. kBroadcast counts as kReplicated

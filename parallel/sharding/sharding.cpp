@@ -258,11 +258,9 @@ class ShardingProblem {
   void explain_weight(core::TensorId id, const Layout& layout) {
     result_.tensors[id.index()] = layout;
     const double bytes = work_.tensors[id.index()].bytes;
-    NodeCost& first = result_.costs[readers_[id.index()][0].node.index()];
-    first.weight_bytes += weights_.weight_bytes(bytes, layout);
-    first.weight_bytes += weights_.gradient_bytes(bytes, layout);
-    first.state_bytes += weights_.state_bytes(bytes, layout);
-    first.update_us += weights_.update_us(bytes, layout);
+    result_.weights.push_back(
+        {id, weights_.weight_bytes(bytes, layout), weights_.gradient_bytes(bytes, layout),
+         weights_.state_bytes(bytes, layout), weights_.update_us(bytes, layout)});
   }
 
   /// Which nodes pay for a change of layout, and for the memory that it leaves.
@@ -276,21 +274,25 @@ class ShardingProblem {
     const LayoutChange made = changes_.change(tensor, from, to, keeping);
     result_.costs[payers.memory.index()].kept_bytes += made.kept_bytes;
     NodeCost& cost = result_.costs[payers.time.index()];
-    if (tensor.is_weight && made.forward.us == 0) {
-      cost.gradient_sum_us += made.backward.us;
-      cost.sum_bytes_moved += made.backward.bytes_moved;
-      return;
-    }
-    const double passes = tensor.is_weight              ? changes_.weight_passes()
-                          : context_.options.recomputes ? 2
-                                                        : 1;
-    if (tensor.is_weight)
-      cost.gather_us += made.forward.us * passes;
-    else
-      cost.forward_conversion_us += made.forward.us;
+    if (tensor.is_weight) return exchange_weight(payers.time, tensor, from, to, made);
+    const double passes = context_.options.recomputes ? 2 : 1;
+    cost.forward_conversion_us += made.forward.us;
     cost.backward_conversion_us += made.again.us + made.backward.us;
     cost.bytes_moved +=
         made.forward.bytes_moved * passes + made.again.bytes_moved + made.backward.bytes_moved;
+  }
+
+  void exchange_weight(core::NodeId reader, const TensorWork& tensor, const Layout& from,
+                       const Layout& to, const LayoutChange& made) {
+    NodeCost& cost = result_.costs[reader.index()];
+    const bool is_gathered = made.forward.us > 0;
+    if (is_gathered)
+      cost.bytes_moved +=
+          made.forward.bytes_moved * changes_.weight_passes() + made.backward.bytes_moved;
+    else
+      cost.sum_bytes_moved += made.backward.bytes_moved;
+    if (is_gathered || made.backward.us > 0)
+      result_.exchanges.push_back({reader, tensor.bytes, from, to, is_gathered});
   }
 
   const ShardingContext& context_;

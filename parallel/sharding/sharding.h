@@ -15,8 +15,12 @@ struct ShardingOptions {
   /// How often the work of one microbatch counts in the time of a step: their number, and in a
   /// pipeline also the time to fill it.
   double microbatch_weight = 1;
-  /// How much of the sums of gradients counts: a backward pass may hide some.
+  /// How much of what is exchanged for weights counts, gathered values and summed gradients: passes
+  /// may hide some.
   double sum_weight = 1;
+  /// Weights are exchanged in buckets of about so many bytes, and each pays its share of a bucket's
+  /// time.
+  double bucket_bytes = 0;
   /// What a byte on each device costs, so that a plan fits into its memory.
   double us_per_byte = 0;
   double kept_microbatches = 1;  ///< Microbatches whose tensors are kept at once for gradients.
@@ -34,21 +38,36 @@ struct ShardingOptions {
 struct NodeCost {
   double forward_us = 0, backward_us = 0;  ///< Of one microbatch.
   double forward_conversion_us = 0, backward_conversion_us = 0;
-  double gather_us = 0;        ///< Of weights that are cut, for one microbatch.
-  double gradient_sum_us = 0;  ///< Of weights, once a step.
-  double update_us = 0;        ///< Of weights, once a step.
   double bytes_moved = 0;      ///< Sent by a device for one microbatch.
   double sum_bytes_moved = 0;  ///< Sent by a device for sums of gradients, once a step.
-  /// Memory; kept for gradients: of one microbatch, if nothing is computed again.
-  double weight_bytes = 0, state_bytes = 0, kept_bytes = 0;
+  double kept_bytes = 0;       ///< For gradients, of one microbatch, if nothing is computed again.
+};
+
+/// What lies on each device for a weight all the time, and what its update takes once a step.
+struct HeldWeight {
+  core::TensorId tensor;
+  double weight_bytes = 0, gradient_bytes = 0, state_bytes = 0;
+  double update_us = 0;
+};
+
+/// A node reads a weight otherwise than it lies. One that is cut is gathered before each pass that
+/// reads it and has its gradient scattered after each; one that is whole has its gradient summed
+/// once a step.
+struct WeightExchange {
+  core::NodeId reader;
+  double bytes = 0;  ///< The whole weight.
+  Layout from, to;
+  bool is_gathered = false;
 };
 
 struct Sharding {
   std::vector<NodeChoice> nodes;  ///< By node.
   std::vector<Layout> tensors;    ///< By tensor: how its producer leaves it, or a weight lies.
   std::vector<NodeCost> costs;    ///< By node.
-  double cost_us = kImpossible;   ///< What was minimized.
-  double lower_bound_us = 0;      ///< No choices cost less, in the same terms.
+  std::vector<HeldWeight> weights;
+  std::vector<WeightExchange> exchanges;
+  double cost_us = kImpossible;  ///< What was minimized.
+  double lower_bound_us = 0;     ///< No choices cost less, in the same terms.
   /// The first node whose sizes do not admit the cut that the policy of an axis asks for.
   core::NodeId disobeys = core::NodeId::none();
 };

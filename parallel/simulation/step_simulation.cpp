@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
-#include "parallel/simulation/pipeline_schedule.h"
+#include "parallel/step/pipeline_schedule.h"
 #include "parallel/simulation/problem_builder.h"
 #include "parallel/simulation/step_blocks.h"
 

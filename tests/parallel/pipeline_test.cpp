@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "parallel/planning/pipeline.h"
-#include "parallel/planning/step_time.h"
+#include "parallel/step/pipeline.h"
+#include "parallel/step/step_time.h"
 
 namespace soapstone::parallel {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "parallel/simulation/pipeline_schedule.h"
+#include "parallel/step/pipeline_schedule.h"
 #include "parallel/topology/presets.h"
 
 namespace soapstone::parallel {

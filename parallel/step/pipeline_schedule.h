@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "parallel/planning/plan.h"
+#include "parallel/step/plan.h"
 
 namespace soapstone::parallel {
 

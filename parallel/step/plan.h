@@ -26,16 +26,29 @@ struct MeshShape {
   auto operator<=>(const MeshShape&) const = default;
 };
 
-/// Microseconds of one step, as estimated.
+/// Bytes on the fullest device at the fullest moment of a step.
+struct StepMemory {
+  double weight_bytes = 0, gradient_bytes = 0, state_bytes = 0;
+  double kept_bytes = 0;     ///< For gradients, of all microbatches that are under way.
+  double working_bytes = 0;  ///< What nodes read, make and leave meanwhile.
+  double buffer_bytes = 0;   ///< Buckets of gradients, gathered weights.
+  double total_bytes() const {
+    return weight_bytes + gradient_bytes + state_bytes + kept_bytes + working_bytes + buffer_bytes;
+  }
+  bool operator==(const StepMemory&) const = default;
+};
+
+/// Microseconds of one step, as estimated. The parts are those of the stage that ends last.
 struct StepTime {
   double total_us = 0;
-  double compute_us = 0;       ///< Of the slowest stage, all microbatches.
-  double exchange_us = 0;      ///< Changes of layout and gathered weights of the same stage.
-  double bubble_us = 0;        ///< Stages wait for the first and behind the last microbatch.
-  double handover_us = 0;      ///< Between stages.
+  double compute_us = 0;       ///< All microbatches.
+  double exchange_us = 0;      ///< Changes of layout, and waiting for gathered weights.
+  double bubble_us = 0;        ///< The stage waits for others.
+  double handover_us = 0;      ///< The stage waits for what others send.
   double gradient_sum_us = 0;  ///< Not hidden behind the backward pass.
   double update_us = 0;
-  double peak_bytes = 0;   ///< Of the fullest device.
+  StepMemory memory;
+  double peak_bytes = 0;   ///< All of `memory`.
   double bytes_moved = 0;  ///< Sent by all devices together.
   bool operator==(const StepTime&) const = default;
 };
@@ -57,6 +70,7 @@ struct MeshPlan {
   MeshShape shape;
   std::vector<std::int64_t> axis_sizes;  ///< Innermost first.
   std::optional<UnevenAxis> uneven;      ///< If the shape is.
+  double bucket_bytes = 0;               ///< In which weights are exchanged.
   Sharding sharding;
   std::vector<std::int32_t> stage_of_node;  ///< By node; −1: nothing runs.
   std::vector<NodeEstimate> estimates;      ///< By node.

@@ -1,4 +1,4 @@
-#include "parallel/planning/pipeline.h"
+#include "parallel/step/pipeline.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,9 +1,11 @@
-// The time of a step on a mesh shape: stages of the pipeline, bubbles, sums of gradients.
+// The time and the memory of a step on a mesh shape: stages of the pipeline run their passes in
+// turn, and what is exchanged for weights goes on beside them.
 #pragma once
 
 #include <vector>
 
-#include "parallel/planning/plan.h"
+#include "parallel/sharding/mesh.h"
+#include "parallel/step/plan.h"
 #include "parallel/topology/topology.h"
 
 namespace soapstone::parallel {
@@ -14,10 +16,17 @@ struct Slowness {
   double update = 1;  ///< For the update of weights: it streams through the memory.
 };
 
-/// Cuts the nodes into stages and fills in `stage_of_node` and `time` of the plan, whose sharding
-/// is that of the whole graph on the devices of one stage. `slowness` by stage; none: 1.
-void time_step(const core::Graph& graph, const StepWork& work, const Topology& topology,
-               bool is_training, std::vector<Slowness> slowness, MeshPlan& plan);
+/// What a step runs on.
+struct StepMachine {
+  const Mesh& mesh;                    ///< Of a stage.
+  const std::vector<Path>& handovers;  ///< See handovers().
+  std::vector<Slowness> slowness;      ///< By stage; none: 1.
+};
+
+/// Cuts the nodes into stages and fills in `stage_of_node`, `estimates` and `time` of the plan,
+/// whose sharding is that of the whole graph on the devices of one stage.
+void time_step(const core::Graph& graph, const StepWork& work, bool is_training,
+               const StepMachine& machine, MeshPlan& plan);
 
 /// How often the time of one microbatch counts in a step of a pipeline without handovers.
 double microbatch_weight(const MeshShape& shape);

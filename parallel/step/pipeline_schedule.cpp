@@ -1,4 +1,4 @@
-#include "parallel/simulation/pipeline_schedule.h"
+#include "parallel/step/pipeline_schedule.h"
 
 #include <algorithm>
 

@@ -1,0 +1,151 @@
+#include "parallel/step/stage_memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "parallel/step/lifetimes.h"
+#include "parallel/step/segments.h"
+
+namespace soapstone::parallel {
+namespace {
+
+/// Sums over intervals of positions.
+class Intervals {
+ public:
+  explicit Intervals(std::size_t size) : change_(size + 1, 0) {}
+  /// From `first` to the one before `end`.
+  void add(std::size_t first, std::size_t end, double bytes) {
+    change_[first] += bytes;
+    change_[end] -= bytes;
+  }
+  std::vector<double> totals() const {
+    std::vector<double> sums(change_.size());
+    std::partial_sum(change_.begin(), change_.end(), sums.begin());
+    sums.pop_back();
+    for (double& sum : sums)
+      sum = std::max(sum, 0.0);  // Sums in another order may differ a little.
+    return sums;
+  }
+
+ private:
+  std::vector<double> change_;
+};
+
+class MemoryFinder {
+ public:
+  MemoryFinder(const core::Graph& graph, const StepWork& work, bool is_training,
+               const std::vector<core::NodeId>& order, const MeshPlan& plan)
+      : graph_(graph), work_(work), is_training_(is_training), order_(order), plan_(plan),
+        crossing_(order.size()), forward_(order.size()), backward_(order.size()) {}
+
+  OrderedMemory run() {
+    memory_.kept.assign(order_.size(), 0);
+    memory_.resident.assign(order_.size(), 0);
+    std::vector<bool> is_weight(work_.tensors.size());
+    for (std::size_t t = 0; t < is_weight.size(); ++t) is_weight[t] = work_.tensors[t].is_weight;
+    for (const Lifetime& life : lifetimes(graph_, order_, is_weight)) add(life);
+    memory_.crossing = crossing_.totals();
+    memory_.forward = forward_.totals();
+    memory_.backward = backward_.totals();
+    for (std::size_t k = 0; k < order_.size(); ++k) add_node(k);
+    if (plan_.shape.recomputes) compute_again();
+    return std::move(memory_);
+  }
+
+ private:
+  double bytes(core::TensorId tensor, const Layout& layout) const {
+    return work_.tensors[tensor.index()].bytes *
+           largest_piece(layout, plan_.axis_sizes, plan_.uneven);
+  }
+
+  /// Inputs arrive as the first reader wants them.
+  double bytes_of(const Lifetime& life) const {
+    if (!life.is_input) return bytes(life.tensor, plan_.sharding.tensors[life.tensor.index()]);
+    const core::NodeId reader = order_[life.first];
+    const std::vector<core::TensorId>& inputs = graph_.node(reader).inputs;
+    const auto at = std::ranges::find(inputs, life.tensor) - inputs.begin();
+    return bytes(life.tensor,
+                 plan_.sharding.nodes[reader.index()].inputs[static_cast<std::size_t>(at)]);
+  }
+
+  void add(const Lifetime& life) {
+    const TensorWork& tensor = work_.tensors[life.tensor.index()];
+    const double here = bytes_of(life);
+    const bool is_resident = !is_training_ && (life.is_input || life.is_result);
+    if (!life.is_input) crossing_.add(life.first, life.last, here);
+    if (is_resident) {
+      memory_.resident[life.is_input ? life.first : life.last] +=
+          here * static_cast<double>(plan_.shape.microbatches);
+      return;
+    }
+    if (life.is_input) {
+      memory_.kept[life.first] += here;
+      return;
+    }
+    if (!tensor.is_stored) return;
+    if (!tensor.is_kept || plan_.shape.recomputes) forward_.add(life.first, life.last + 1, here);
+    if (tensor.has_gradient) backward_.add(life.first, life.last + 1, here);
+  }
+
+  /// What is kept, and copies in the layouts that the node wants.
+  void add_node(std::size_t k) {
+    const core::NodeId id = order_[k];
+    memory_.kept[k] += plan_.sharding.costs[id.index()].kept_bytes;
+    const core::Node& node = graph_.node(id);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const core::TensorId input = node.inputs[i];
+      if (!input.valid() || !graph_.tensor(input).producer.valid()) continue;
+      if (graph_.is_constant_expression(input)) continue;
+      const double made = bytes(input, plan_.sharding.tensors[input.index()]);
+      const double read = bytes(input, plan_.sharding.nodes[id.index()].inputs[i]);
+      if (read <= made) continue;
+      memory_.forward[k] += read;
+      if (work_.tensors[input.index()].has_gradient) memory_.backward[k] += read;
+    }
+  }
+
+  /// Each block keeps what it reads; the rest is there while its backward pass runs.
+  void compute_again() {
+    const std::vector<bool> ends = block_ends(graph_, order_, narrow_places(memory_.crossing));
+    for (std::size_t begin = 0, k = 0; k < order_.size(); ++k) {
+      if (!ends[k] && k + 1 < order_.size()) continue;
+      double block = 0;
+      for (std::size_t i = begin; i <= k; ++i) block += memory_.kept[i];
+      for (std::size_t i = begin; i <= k; ++i) {
+        memory_.backward[i] += block;
+        memory_.kept[i] = 0;
+      }
+      memory_.kept[begin] = begin == 0 ? 0 : memory_.crossing[begin - 1];
+      begin = k + 1;
+    }
+  }
+
+  const core::Graph& graph_;
+  const StepWork& work_;
+  const bool is_training_;
+  const std::vector<core::NodeId>& order_;
+  const MeshPlan& plan_;
+  Intervals crossing_, forward_, backward_;
+  OrderedMemory memory_;
+};
+
+}  // namespace
+
+OrderedMemory ordered_memory(const core::Graph& graph, const StepWork& work, bool is_training,
+                             const std::vector<core::NodeId>& order, const MeshPlan& plan) {
+  return MemoryFinder(graph, work, is_training, order, plan).run();
+}
+
+double working_bytes(const OrderedMemory& memory, bool is_training, std::size_t begin,
+                     std::size_t end) {
+  double kept_behind = 0, most = -std::accumulate(memory.kept.begin(), memory.kept.end(), 0.0);
+  for (std::size_t k = end; k-- > begin;) {
+    const double now =
+        is_training ? std::max(memory.forward[k], memory.backward[k]) : memory.forward[k];
+    most = std::max(most, now - kept_behind);
+    kept_behind += memory.kept[k];
+  }
+  return most;
+}
+
+}  // namespace soapstone::parallel

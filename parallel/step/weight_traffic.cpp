@@ -1,0 +1,150 @@
+#include "parallel/step/weight_traffic.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace soapstone::parallel {
+namespace {
+
+/// Exchanges whose layouts differ in the number of a digit alone take equally long, together.
+std::pair<Layout, Layout> kind_of(const WeightExchange& exchange) {
+  std::pair<Layout, Layout> kind{exchange.from, exchange.to};
+  for (std::size_t a = 0; a < kMostAxes; ++a) {
+    std::int8_t& from = kind.first.axes[a];
+    std::int8_t& to = kind.second.axes[a];
+    if (to >= 0) to = from >= 0 && from != to ? 1 : 0;
+    if (from >= 0) from = 0;
+  }
+  return kind;
+}
+
+/// Weights that are exchanged together.
+class Bucket {
+ public:
+  void add(const WeightExchange& exchange, double bytes_on_device) {
+    bytes_of_[kind_of(exchange)] += exchange.bytes;
+    bytes_ += bytes_on_device;
+  }
+  double bytes() const { return bytes_; }
+  bool is_empty() const { return bytes_of_.empty(); }
+  double gather_us(const Mesh& mesh) const {
+    double us = 0;
+    for (const auto& [kind, bytes] : bytes_of_)
+      us += convert(mesh, bytes, kind.first, kind.second).us;
+    return us;
+  }
+  double sum_us(const Mesh& mesh) const {
+    double us = 0;
+    for (const auto& [kind, bytes] : bytes_of_)
+      us += convert_gradient(mesh, bytes, kind.first, kind.second).us;
+    return us;
+  }
+
+ private:
+  std::map<std::pair<Layout, Layout>, double> bytes_of_;
+  double bytes_ = 0;
+};
+
+}  // namespace
+
+WeightTraffic::WeightTraffic(const Mesh& mesh, double bucket_bytes, std::vector<PassNode> nodes,
+                             std::span<const ExchangesOfNode> exchanges, bool is_training)
+    : mesh_(mesh), is_training_(is_training), nodes_(std::move(nodes)) {
+  cut_units(exchanges, bucket_bytes);
+  fill_buckets(exchanges, bucket_bytes);
+  run_forward();
+  if (is_training) run_backward();
+}
+
+void WeightTraffic::cut_units(std::span<const ExchangesOfNode> exchanges, double bucket_bytes) {
+  Bucket bucket;
+  std::size_t begin = 0;
+  double largest = 0, before = 0;
+  const auto close = [&](std::size_t end) {
+    Unit unit{begin, end, bucket.gather_us(mesh_), 0, bucket.bytes()};
+    if (is_training_) unit.scatter_us = bucket.sum_us(mesh_);
+    const double gradients = is_training_ ? unit.bytes : 0;
+    largest = std::max(largest, before + unit.bytes + gradients);
+    before = unit.bytes;
+    units_.push_back(unit);
+    bucket = {};
+    begin = end;
+  };
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    for (const WeightExchange* exchange : exchanges[k])
+      if (exchange->is_gathered)
+        bucket.add(*exchange, exchange->bytes * mesh_.largest_piece(exchange->to));
+    if (!bucket.is_empty() && bucket.bytes() >= bucket_bytes) close(k + 1);
+  }
+  if (begin < nodes_.size()) close(nodes_.size());
+  buffer_bytes_ += largest;
+}
+
+void WeightTraffic::fill_buckets(std::span<const ExchangesOfNode> exchanges, double bucket_bytes) {
+  sums_.assign(nodes_.size(), 0);
+  if (!is_training_) return;
+  Bucket bucket;
+  double largest = 0;
+  const auto close = [&](std::size_t k) {
+    sums_[k] = bucket.sum_us(mesh_);
+    largest = std::max(largest, bucket.bytes());
+    bucket = {};
+  };
+  std::size_t last = 0;
+  for (std::size_t k = nodes_.size(); k-- > 0;) {
+    for (const WeightExchange* exchange : exchanges[k]) {
+      if (exchange->is_gathered) continue;
+      bucket.add(*exchange, exchange->bytes * mesh_.largest_piece(exchange->from));
+      last = k;
+    }
+    if (!bucket.is_empty() && bucket.bytes() >= bucket_bytes) close(k);
+  }
+  if (!bucket.is_empty()) close(last);
+  buffer_bytes_ += 2 * largest;
+}
+
+void WeightTraffic::run_forward() {
+  forward_waits_.assign(nodes_.size(), 0);
+  double now_us = 0, gathered_us = 0, unit_before_us = 0;
+  for (const Unit& unit : units_) {
+    if (unit.gather_us > 0) {
+      gathered_us = std::max(gathered_us, unit_before_us) + unit.gather_us;
+      forward_waits_[unit.begin] = std::max(0.0, gathered_us - now_us);
+      now_us = std::max(now_us, gathered_us);
+    }
+    unit_before_us = now_us;
+    for (std::size_t k = unit.begin; k < unit.end; ++k) now_us += nodes_[k].forward_us;
+  }
+  forward_us_ = now_us;
+}
+
+void WeightTraffic::run_backward() {
+  backward_waits_.assign(nodes_.size(), 0);
+  backward_ends_.assign(nodes_.size(), 0);
+  double now_us = 0, exchanged_us = 0, unit_before_us = 0, scatter_us = 0;
+  for (std::size_t u = units_.size(); u-- > 0;) {
+    const Unit& unit = units_[u];
+    const double ready_us = now_us;  // the gradients of the unit behind are complete
+    if (unit.gather_us > 0) {
+      exchanged_us = std::max(exchanged_us, unit_before_us) + unit.gather_us;
+      backward_waits_[unit.end - 1] = std::max(0.0, exchanged_us - now_us);
+      now_us = std::max(now_us, exchanged_us);
+    }
+    if (scatter_us > 0) exchanged_us = std::max(exchanged_us, ready_us) + scatter_us;
+    unit_before_us = now_us;
+    for (std::size_t k = unit.end; k-- > unit.begin;)
+      backward_ends_[k] = now_us += nodes_[k].backward_us;
+    scatter_us = unit.scatter_us;
+  }
+  if (scatter_us > 0) exchanged_us = std::max(exchanged_us, now_us) + scatter_us;
+  backward_us_ = std::max(now_us, exchanged_us);
+}
+
+double WeightTraffic::summed_us(double begin_us, double busy_us) const {
+  for (std::size_t k = nodes_.size(); k-- > 0;)
+    if (sums_[k] > 0) busy_us = std::max(busy_us, begin_us + backward_ends_[k]) + sums_[k];
+  return busy_us;
+}
+
+}  // namespace soapstone::parallel
