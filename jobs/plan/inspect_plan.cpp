@@ -25,7 +25,8 @@ core::Status check_belongs(const parallel::PlanDocument& plan, const InspectPlan
   const std::string& name = request.topology.empty() ? plan.topology : request.topology;
   SOAPSTONE_ASSIGN_OR_RETURN(const parallel::Topology topology, load_topology(name));
   if (!has_model) return parallel::check_belongs(plan, topology);
-  SOAPSTONE_ASSIGN_OR_RETURN(const MarkedModel model, load_planned_model(request.model, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(MarkedModel model, load_planned_model(request.model, context));
+  if (plan.is_training) model = with_loss(model, context);
   return parallel::check_belongs(plan, model.graph, model.is_weight, topology);
 }
 

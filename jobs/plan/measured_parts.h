@@ -11,8 +11,8 @@
 
 #include "cost/models/cost_model.h"
 #include "jobs/base/context.h"
-#include "parallel/step/plan.h"
 #include "parallel/sharding/part_times.h"
+#include "parallel/step/plan.h"
 
 namespace soapstone::jobs {
 

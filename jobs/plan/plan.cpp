@@ -60,8 +60,9 @@ class PlanJob {
   PlanJob(const PlanRequest& request, const Context& context, MarkedModel model,
           parallel::Topology topology, std::optional<PartCosts> costs)
       : request_(request), context_(context), model_(std::move(model)),
+        step_(request.is_training ? with_loss(model_, context) : model_),
         topology_(std::move(topology)), costs_(std::move(costs)) {
-    if (costs_) parts_.emplace(model_.graph, model_.is_weight, *costs_->model, request.measure_s);
+    if (costs_) parts_.emplace(step_.graph, step_.is_weight, *costs_->model, request.measure_s);
   }
 
   core::Result<PlanOutcome> run() {
@@ -75,7 +76,7 @@ class PlanJob {
     parallel::PlannedStrategies& planned = priced.planned;
     for (const parallel::PlannedStrategy& other : planned.others) tell(other, outcome);
     parallel::MeshPlanOutcome& best = planned.chosen;
-    outcome.plan = parallel::document_of(model_.graph, model_.is_weight, topology_, best);
+    outcome.plan = parallel::document_of(step_.graph, step_.is_weight, topology_, best);
     outcome.plan.strategy = strategy->name;
     outcome.plan.is_training = request_.is_training;
     outcome.plan.estimated_share = priced.estimated_share;
@@ -106,7 +107,7 @@ class PlanJob {
     std::optional<Priced> last;
     for (;;) {
       const double cpu_before_s = core::process_cpu_s();
-      auto planned = parallel::plan_strategies(model_.graph, model_.is_weight, topology_, options,
+      auto planned = parallel::plan_strategies(step_.graph, step_.is_weight, topology_, options,
                                                strategy, others, context_.progress, context_.stop);
       outcome.search_cpu_s += core::process_cpu_s() - cpu_before_s;
       if (!planned && last && planned.error().code == core::ErrorCode::kInterrupted)
@@ -154,6 +155,7 @@ class PlanJob {
   const PlanRequest& request_;
   const Context& context_;
   MarkedModel model_;
+  MarkedModel step_;  ///< What is planned: the model, in training with a loss.
   parallel::Topology topology_;
   std::optional<PartCosts> costs_;
   std::optional<MeasuredParts> parts_;  // behind the model and the costs that it refers to

@@ -1,14 +1,17 @@
 // See planned_model.h.
 #include "jobs/plan/planned_model.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
 
+#include "core/base/check.h"
 #include "jobs/base/usage_error.h"
 #include "models/networks/builders.h"
 #include "parallel/topology/presets.h"
 #include "parallel/topology/topology_json.h"
+#include "parallel/training/loss.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -71,6 +74,24 @@ core::Result<MarkedModel> load_planned_model(const PlannedModelRequest& request,
                              read_model(request.model, request.shapes, context, true));
   SOAPSTONE_RETURN_IF_ERROR(check_sizes(model.graph));
   return marked(std::move(model));
+}
+
+MarkedModel with_loss(const MarkedModel& model, const Context& context) {
+  core::GraphBuilder builder(model.graph);
+  const auto loss = parallel::append_loss(builder, model.graph, parallel::Loss::kChosen);
+  if (!loss) {
+    context.progress.log(core::LogLevel::kWarning,
+                         "planning without a loss: " + loss.error().message);
+    return model;
+  }
+  std::vector<core::TensorId> outputs(model.graph.outputs().begin(), model.graph.outputs().end());
+  if (std::ranges::count(outputs, loss->value) == 0) outputs.push_back(loss->value);
+  builder.set_outputs(std::move(outputs));
+  auto graph = std::move(builder).finish();
+  CHECK(graph.ok(), "a loss closes no cycle");
+  std::vector<bool> is_weight = model.is_weight;
+  is_weight.resize(graph->tensor_bound(), false);
+  return {*std::move(graph), std::move(is_weight), model.header};
 }
 
 core::Result<parallel::Topology> load_topology(const std::string& name) {

@@ -32,6 +32,11 @@ struct MarkedModel {
 core::Result<MarkedModel> load_planned_model(const PlannedModelRequest& request,
                                              const Context& context);
 
+/// What a step of training computes forward: the model with a loss behind its last result that can
+/// have one (training_step() chooses it), and the labels as an input. Nodes and tensors of the
+/// model keep their numbers. A model without such a result stays as it is, and `context` is warned.
+MarkedModel with_loss(const MarkedModel& model, const Context& context);
+
 /// By the name of a preset or the path of a JSON file. Errors: kInvalidInput.
 core::Result<parallel::Topology> load_topology(const std::string& name);
 

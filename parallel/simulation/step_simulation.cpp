@@ -7,9 +7,10 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
-#include "parallel/step/pipeline_schedule.h"
 #include "parallel/simulation/problem_builder.h"
 #include "parallel/simulation/step_blocks.h"
+#include "parallel/step/handovers.h"
+#include "parallel/step/pipeline_schedule.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -29,7 +30,17 @@ struct Lanes {
   }
 };
 
-core::Result<Topology> topology_of(const Lanes& lanes, const Topology& topology) {
+/// Between stages, the rate of a path is a lane's share while all of them hand over.
+core::Result<Topology> topology_of(const Lanes& lanes, const Topology& topology,
+                                   const HandoverOptions& options) {
+  const std::vector<Path> between =
+      handovers(topology, lanes.stages * lanes.devices_of_stage, lanes.stages, options);
+  // From stage b to a later one, or from the last one to the first.
+  const auto handover = [&](std::int64_t b, std::int64_t a) -> const Path* {
+    const std::int64_t from = b + 1 == a ? b : b == 0 && a + 1 == lanes.stages ? a : -1;
+    const auto index = static_cast<std::size_t>(from);
+    return from >= 0 && index < between.size() ? &between[index] : nullptr;
+  };
   Network network{"lanes", {topology.kinds().begin(), topology.kinds().end()}, {}, {}, {}, {}};
   std::vector<DeviceId> devices;
   for (std::int64_t stage = 0; stage < lanes.stages; ++stage)
@@ -40,7 +51,11 @@ core::Result<Topology> topology_of(const Lanes& lanes, const Topology& topology)
     }
   for (std::size_t a = 0; a < devices.size(); ++a)
     for (std::size_t b = 0; b < a; ++b) {
-      const Path path = topology.path(devices[b], devices[a]);
+      const auto stage_of = [&](std::size_t lane) {
+        return static_cast<std::int64_t>(lane) / lanes.per_stage;
+      };
+      const Path* shared = handover(stage_of(b), stage_of(a));
+      const Path path = shared ? *shared : topology.path(devices[b], devices[a]);
       network.wires.push_back({b, a, path.latency_us, path.bytes_per_s});
     }
   return Topology::make(std::move(network));
@@ -260,7 +275,9 @@ core::Result<SimulatedStep> simulate_step(const PlanDocument& plan, const Topolo
     return core::unsupported(fmt::format("{} microbatches in {} pieces are too many to be told",
                                          plan.shape.microbatches, pieces.size()));
   if (2 * passes_of_all > kMostParts) count_exchanges_as_work(pieces);
-  SOAPSTONE_ASSIGN_OR_RETURN(const Topology places, topology_of(lanes, topology));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const Topology places,
+      topology_of(lanes, topology, {plan.is_training, plan.shape.chunks > 1}));
   SOAPSTONE_ASSIGN_OR_RETURN(ProblemBuilder builder,
                              ProblemBuilder::make(places, places.device_count(), kMostDevicesTold));
   return StepMaker(plan, lanes, pieces, topology.kinds().size(), std::move(builder)).run();

@@ -166,9 +166,12 @@ class StepTimer {
         holders.push_back(s);
         hold(weight, s, first_reader[s]);
       }
-      if (is_training_ && holders.size() > 1)
-        for (const std::size_t s : holders)
-          stages_[s].shared_sum_us += sum_between(holders.front(), holders.back(), weight);
+      if (!is_training_ || holders.size() < 2) continue;
+      const double sum_us = sum_between(holders.front(), holders.back(), weight);
+      for (const std::size_t s : holders) {
+        stages_[s].shared_sum_us += sum_us;
+        estimate(first_reader[s]).gradient_sum_us += sum_us;
+      }
     }
   }
 

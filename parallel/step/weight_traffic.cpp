@@ -138,6 +138,7 @@ void WeightTraffic::run_backward() {
     scatter_us = unit.scatter_us;
   }
   if (scatter_us > 0) exchanged_us = std::max(exchanged_us, now_us) + scatter_us;
+  if (!nodes_.empty()) backward_waits_.front() += std::max(0.0, exchanged_us - now_us);
   backward_us_ = std::max(now_us, exchanged_us);
 }
 

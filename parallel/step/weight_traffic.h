@@ -30,7 +30,8 @@ class WeightTraffic {
   double forward_us() const { return forward_us_; }
   /// With the scattering of gradients, but without their sums.
   double backward_us() const { return backward_us_; }
-  /// By node: how long the pass waits for gathered weights before it.
+  /// By node: how long the pass waits for gathered weights before it; the first node's backward
+  /// pass also, for the last gradients to be scattered.
   const std::vector<double>& forward_waits() const { return forward_waits_; }
   const std::vector<double>& backward_waits() const { return backward_waits_; }
   /// By node: the sum of the bucket that is full once its backward pass has ended.
