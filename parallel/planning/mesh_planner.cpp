@@ -15,8 +15,12 @@ namespace {
 
 std::vector<std::int64_t> divisors(std::int64_t n) {
   std::vector<std::int64_t> result;
-  for (std::int64_t d = 1; d <= n; ++d)
-    if (n % d == 0) result.push_back(d);
+  for (std::int64_t d = 1; d * d <= n; ++d) {
+    if (n % d != 0) continue;
+    result.push_back(d);
+    if (d * d < n) result.push_back(n / d);
+  }
+  std::ranges::sort(result);
   return result;
 }
 
@@ -26,7 +30,7 @@ class MeshPlanner {
               core::ProgressSink& progress, const core::StopToken& stop)
       : evaluator_(evaluator), freedom_(freedom), devices_(evaluator.devices()),
         nodes_(evaluator.nodes()), batch_(evaluator.batch()), memory_(evaluator.memory_bytes()),
-        progress_(progress), stop_(stop), arena_(threads) {}
+        divisors_of_batch_(divisors(batch_)), progress_(progress), stop_(stop), arena_(threads) {}
 
   core::Result<MeshPlanOutcome> run() {
     arena_.run([&] { search(); });
@@ -137,21 +141,45 @@ class MeshPlanner {
     return counts;
   }
 
-  /// A power of two, up to some for each stage; but a multiple of the stages where they have
-  /// pieces.
+  /// Numbers of microbatches that the batch and the strategy admit, ascending.
+  std::vector<std::int64_t> microbatch_counts(const MeshShape& shape) const {
+    std::vector<std::int64_t> counts;
+    for (const std::int64_t count : divisors_of_batch_) {
+      MeshShape with = shape;
+      with.microbatches = count;
+      if (count * shape.batch > batch_ || !holds(freedom_.premises, with, batch_)) continue;
+      if (shape.chunks > 1 && count % shape.stages != 0) continue;
+      counts.push_back(count);
+    }
+    return counts;
+  }
+
+  /// The most up to some for each stage.
   std::int64_t usual_microbatches(const MeshShape& shape) const {
     if (freedom_.microbatches) return *freedom_.microbatches;
     if (shape.stages == 1) return 1;
-    const std::int64_t enough = kMicrobatchesAStage * shape.stages, most = batch_ / shape.batch;
-    const auto divides = [&](std::int64_t count) {
-      return batch_ % (freedom_.premises.divides_batch ? count * shape.batch : count) == 0;
+    const std::vector<std::int64_t> counts = microbatch_counts(shape);
+    const auto above = std::ranges::upper_bound(
+        counts, std::max<std::int64_t>(kMicrobatchesAStage * shape.stages, 1));
+    if (above != counts.begin()) return *std::prev(above);
+    return counts.empty() ? 1 : counts.front();
+  }
+
+  /// The next smaller and larger numbers, those half and twice as large, and the largest one.
+  std::vector<std::int64_t> other_microbatches(const MeshShape& from) const {
+    const std::vector<std::int64_t> counts = microbatch_counts(from);
+    std::set<std::int64_t> others;
+    const auto add = [&](std::vector<std::int64_t>::const_iterator at) {
+      if (at != counts.end() && *at != from.microbatches) others.insert(*at);
     };
-    std::int64_t count = 1;
-    while (count < enough && count * 2 <= most && divides(count * 2)) count *= 2;
-    if (shape.chunks == 1 || count % shape.stages == 0) return count;
-    for (std::int64_t turns = std::min(enough, most) / shape.stages; turns > 0; --turns)
-      if (divides(turns * shape.stages)) return turns * shape.stages;
-    return count;
+    add(std::ranges::upper_bound(counts, from.microbatches));
+    add(std::ranges::lower_bound(counts, 2 * from.microbatches));
+    add(std::ranges::lower_bound(counts, (from.microbatches + 1) / 2));
+    const auto here = std::ranges::lower_bound(counts, from.microbatches);
+    if (here != counts.begin()) add(std::prev(here));
+    if (!counts.empty()) others.insert(counts.back());
+    others.erase(from.microbatches);
+    return {others.begin(), others.end()};
   }
 
   /// Doubles and halves the sizes of good shapes, the best first: one that is a little slower may
@@ -200,18 +228,25 @@ class MeshPlanner {
       shape.*grows *= 2;
       if (shrinks) shape.*shrinks /= 2;
       all.push_back(shape);
+      // What the new sizes do not admit is as near to it as there is.
+      if (freedom_.microbatches || is_allowed(shape)) return;
+      const std::vector<std::int64_t> counts = microbatch_counts(shape);
+      const auto near = std::ranges::upper_bound(counts, shape.microbatches);
+      if (near == counts.begin()) return;
+      all.back().microbatches = *std::prev(near);
     };
     const auto sizes = {&MeshShape::stages, &MeshShape::model, &MeshShape::any, &MeshShape::batch};
     for (const auto grows : sizes)
       for (const auto shrinks : sizes)
         if (grows != shrinks) add(from, grows, shrinks);
-    add(from, &MeshShape::microbatches, nullptr);
     add(from, &MeshShape::chunks, nullptr);
-    for (const auto shrinks : {&MeshShape::microbatches, &MeshShape::chunks}) {
-      if (from.*shrinks % 2 != 0) continue;
-      MeshShape shape = from;
-      shape.*shrinks /= 2;
-      all.push_back(shape);
+    if (from.chunks % 2 == 0) {
+      all.push_back(from);
+      all.back().chunks /= 2;
+    }
+    for (const std::int64_t count : other_microbatches(from)) {
+      all.push_back(from);
+      all.back().microbatches = count;
     }
     MeshShape turned = from;
     turned.recomputes = !from.recomputes;
@@ -349,6 +384,7 @@ class MeshPlanner {
   const Freedom& freedom_;
   const std::int64_t devices_, nodes_, batch_;
   const double memory_;
+  const std::vector<std::int64_t> divisors_of_batch_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
   core::TaskArena arena_;

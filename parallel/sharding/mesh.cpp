@@ -78,6 +78,9 @@ Mesh::Mesh(std::vector<std::int64_t> axis_sizes, AxisTime time_us, std::optional
   CHECK(axis_sizes_.size() <= kMostAxes, "a mesh of too many axes");
   CHECK(!uneven_ || static_cast<std::int64_t>(uneven_->grains.size()) == axis_sizes_[uneven_->axis],
         "grains for each position on the axis");
+  for (std::size_t a = 0; a < axis_count(); ++a)
+    largest_share_[a] =
+        is_uneven(a) ? uneven_->largest_share() : 1 / static_cast<double>(axis_sizes_[a]);
 }
 
 std::int64_t UnevenAxis::all_grains() const {
@@ -104,10 +107,6 @@ double largest_piece(const Layout& layout, std::span<const std::int64_t> axis_si
   return piece(layout, axis_sizes, uneven, uneven ? uneven->largest_share() : 0);
 }
 
-double Mesh::largest_share(std::size_t axis) const {
-  return is_uneven(axis) ? uneven_->largest_share() : 1 / static_cast<double>(axis_sizes_[axis]);
-}
-
 double Mesh::largest_piece(const Layout& layout) const {
   return parallel::largest_piece(layout, axis_sizes_, uneven_);
 }
@@ -120,7 +119,8 @@ std::int64_t Mesh::device_count() const {
 
 double Mesh::us(Collective what, std::size_t axis, double bytes) const {
   if (axis_sizes_[axis] == 1 || bytes == 0) return 0;
-  const auto [at, is_new] = known_[axis].try_emplace({what, bytes}, 0.0);
+  auto& known_us = known_us_[axis][static_cast<std::size_t>(what)];
+  const auto [at, is_new] = known_us.try_emplace(bytes, 0.0);
   if (is_new) at->second = time_us_(what, axis, bytes);
   return at->second;
 }
@@ -138,6 +138,7 @@ Conversion& Conversion::operator*=(double times) {
 }
 
 Conversion convert(const Mesh& mesh, double bytes, const Layout& from, const Layout& to) {
+  if (from == to) return {};
   Steps steps(mesh, bytes, from);
   const std::size_t axes = mesh.axis_count();
   std::vector<std::size_t> sums;

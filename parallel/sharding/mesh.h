@@ -7,10 +7,10 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "parallel/sharding/layout.h"
@@ -58,7 +58,7 @@ class Mesh {
   const std::optional<UnevenAxis>& uneven() const { return uneven_; }
   bool is_uneven(std::size_t axis) const { return uneven_ && uneven_->axis == axis; }
   /// Of what is cut along the axis, by the device with the most.
-  double largest_share(std::size_t axis) const;
+  double largest_share(std::size_t axis) const { return largest_share_[axis]; }
   double largest_piece(const Layout& layout) const;
   /// Remembers what it was asked: for one thread at a time.
   double us(Collective what, std::size_t axis, double bytes) const;
@@ -67,7 +67,10 @@ class Mesh {
   std::vector<std::int64_t> axis_sizes_;
   AxisTime time_us_;
   std::optional<UnevenAxis> uneven_;
-  mutable std::array<std::map<std::pair<Collective, double>, double>, kMostAxes> known_;
+  std::array<double, kMostAxes> largest_share_{1, 1, 1, 1};
+  static constexpr std::size_t kCollectives = 6;
+  mutable std::array<std::array<std::unordered_map<double, double>, kCollectives>, kMostAxes>
+      known_us_;  ///< By axis, collective and bytes.
 };
 
 /// Time and traffic of a change of layout.

@@ -101,7 +101,8 @@ void WeightTraffic::fill_buckets(std::span<const ExchangesOfNode> exchanges, dou
     if (!bucket.is_empty() && bucket.bytes() >= bucket_bytes) close(k);
   }
   if (!bucket.is_empty()) close(last);
-  buffer_bytes_ += 2 * largest;
+  // Larger gradients are summed in place.
+  buffer_bytes_ += 2 * std::min(largest, bucket_bytes);
 }
 
 void WeightTraffic::run_forward() {
