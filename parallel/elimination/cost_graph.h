@@ -19,6 +19,8 @@ class CostGraph {
  public:
   /// A variable; one cost for each of its choices. Precondition: there is at least one.
   CostVariableId add(CostTableId costs);
+  /// Other costs for the choices of a variable, as many as before.
+  void set_own(CostVariableId v, CostTableId costs) { own_[v.index()] = costs; }
   /// Adds a cost for pairs of choices; rows are those of `a`. Precondition: a is not b.
   void connect(CostVariableId a, CostVariableId b, CostTableId costs);
 

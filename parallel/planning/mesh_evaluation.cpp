@@ -156,32 +156,79 @@ void MeshEvaluator::fix_outer_axes(const StepWork& work, const std::vector<std::
   }
 }
 
+MeshEvaluator::ShapeContext MeshEvaluator::context_of(const Freedom& freedom,
+                                                      const MeshShape& shape,
+                                                      const MeshWeights& weights) const {
+  ShapeContext context{sharding_options(freedom, shape, weights),
+                       per_microbatch(graph_, loops_,
+                                      shape.recomputes_attention ? *selective_work_ : work_,
+                                      shape.microbatches),
+                       uneven_axis(shape),
+                       {shape.model, shape.any, shape.batch}};
+  if (freedom.bisects) fix_outer_axes(context.work, context.axis_sizes, context.sharding);
+  // Nobody measures several devices as one.
+  context.sharding.choices.part_times = options_.part_times;
+  if (context.uneven)
+    for (const DeviceKind& kind : topology_.kinds())
+      context.sharding.choices.rates_of_kinds.push_back(rates_of(kind));
+  return context;
+}
+
+void MeshEvaluator::complete(const Freedom& freedom, const ShapeContext& context, const Mesh& mesh,
+                             double bucket_bytes, MeshPlan& plan) const {
+  plan.axis_sizes = context.axis_sizes;
+  plan.uneven = context.uneven;
+  plan.bucket_bytes = bucket_bytes;
+  if (!broken(freedom.premises, plan).empty()) plan.sharding.cost_us = kImpossible;
+  if (plan.sharding.cost_us == kImpossible) return;
+  // Parts of uneven cuts are priced at the rates of their own devices.
+  time_step(graph_, context.work, options_.is_training,
+            {mesh, handovers_of(plan.shape),
+             plan.uneven ? std::vector<Slowness>() : slowness_of_stages(plan.shape)},
+            plan);
+}
+
 MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
                                 const MeshWeights& weights) const {
+  const ShapeContext context = context_of(freedom, shape, weights);
+  const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
+  CostTables tables;
   MeshPlan plan;
   plan.shape = shape;
-  plan.axis_sizes = {shape.model, shape.any, shape.batch};
-  ShardingOptions sharding = sharding_options(freedom, shape, weights);
-  const StepWork work = per_microbatch(
-      graph_, loops_, shape.recomputes_attention ? *selective_work_ : work_, shape.microbatches);
-  if (freedom.bisects) fix_outer_axes(work, plan.axis_sizes, sharding);
-  sharding.choices.part_times = options_.part_times;  // Nobody measures several devices as one.
-  plan.uneven = uneven_axis(shape);
-  if (plan.uneven)
-    for (const DeviceKind& kind : topology_.kinds())
-      sharding.choices.rates_of_kinds.push_back(rates_of(kind));
-  const Mesh mesh = make_mesh(topology_, plan.axis_sizes, 0, plan.uneven);
-  CostTables tables;
-  plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
-  if (!broken(freedom.premises, plan).empty()) plan.sharding.cost_us = kImpossible;
-  if (plan.sharding.cost_us == kImpossible) return plan;
-  plan.bucket_bytes = weights.bucket_bytes;
-  // Parts of uneven cuts are priced at the rates of their own devices.
-  time_step(graph_, work, options_.is_training,
-            {mesh, handovers_of(shape),
-             plan.uneven ? std::vector<Slowness>() : slowness_of_stages(shape)},
-            plan);
+  plan.sharding =
+      best_sharding(graph_, loops_, context.work, mesh, rates_, context.sharding, tables);
+  complete(freedom, context, mesh, weights.bucket_bytes, plan);
   return plan;
+}
+
+void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const {
+  constexpr std::int64_t kFewNodes = 12;
+  constexpr int kMostLookedAt = 300;
+  if (nodes_ > kFewNodes) return;
+  MeshWeights weights;
+  weights.sums = kHiddenSums;
+  const ShapeContext context = context_of(freedom, plan.shape, weights);
+  const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
+  CostTables tables;
+  int looked_at = 0;
+  for_shardings(graph_, loops_, context.work, mesh, rates_, context.sharding, tables,
+                [&](Sharding sharding) {
+                  // A step takes no less than its passes, and no less than its exchanges; the
+                  // slowest stage no less than its share.
+                  const double least_us =
+                      sharding.cost_us / (1 + kHiddenSums) / static_cast<double>(plan.shape.stages);
+                  const bool fits = plan.time.peak_bytes <= memory_;
+                  const double enough_us = fits ? std::min(limit_us, plan.time.total_us) : limit_us;
+                  if (least_us >= enough_us || ++looked_at > kMostLookedAt) return false;
+                  MeshPlan other;
+                  other.shape = plan.shape;
+                  other.sharding = std::move(sharding);
+                  complete(freedom, context, mesh, weights.bucket_bytes, other);
+                  if (other.sharding.cost_us < kImpossible && other.time.peak_bytes <= memory_ &&
+                      (!fits || other.time.total_us < plan.time.total_us))
+                    plan = std::move(other);
+                  return true;
+                });
 }
 
 const std::vector<Path>& MeshEvaluator::handovers_of(const MeshShape& shape) const {

@@ -16,6 +16,9 @@ namespace soapstone::parallel {
 /// In which frameworks exchange weights unless they are told otherwise: 25 MB.
 inline constexpr double kUsualBucket = 25e6;
 
+/// How much exchanges of weights count where passes hide most of them.
+inline constexpr double kHiddenSums = 0.05;
+
 /// What may differ from one evaluation of a shape to the next.
 struct MeshWeights {
   double us_per_byte = 0;  ///< Price of memory.
@@ -53,10 +56,26 @@ class MeshEvaluator {
   /// if there are none, or if they break a premise. For several threads.
   MeshPlan plan_at(const Freedom& freedom, const MeshShape& shape,
                    const MeshWeights& weights) const;
+  /// The fastest that fits of that shape, if the model is small enough to look at all that could
+  /// be: others by the cost that leaves out what hides exchanges of weights, until none can be
+  /// faster than `plan` or `limit_us`, or until so many were looked at. For several threads.
+  void refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const;
   /// No plan's step takes less.
   StepBound lower_bound() const;
 
  private:
+  /// What plans of a shape have in common.
+  struct ShapeContext {
+    ShardingOptions sharding;
+    StepWork work;
+    std::optional<UnevenAxis> uneven;
+    std::vector<std::int64_t> axis_sizes;
+  };
+  ShapeContext context_of(const Freedom& freedom, const MeshShape& shape,
+                          const MeshWeights& weights) const;
+  /// Completes a plan that has its shape and its sharding.
+  void complete(const Freedom& freedom, const ShapeContext& context, const Mesh& mesh,
+                double bucket_bytes, MeshPlan& plan) const;
   const DeviceKind& slowest_kind() const;
   double least_memory_bytes() const;
   core::DataType narrowest_weight(const std::vector<bool>& is_weight) const;

@@ -51,6 +51,24 @@ class MeshPlanner {
     if (!best_plan()) return;
     climb();
     hide_sums();
+    refine();
+  }
+
+  /// The fastest shapes first, so that the others have less to look at.
+  void refine() {
+    std::vector<MeshPlan*> plans;
+    for (auto& [shape, plan] : tried_)
+      if (plan.sharding.cost_us < kImpossible) plans.push_back(&plan);
+    std::ranges::stable_sort(
+        plans, [&](const MeshPlan* a, const MeshPlan* b) { return is_better(*a, *b); });
+    for (std::size_t first = 0; first < plans.size(); first += kPricedAtOnce) {
+      const double limit_us = fastest_that_fits();
+      core::parallel_for_uneven(first, std::min(first + kPricedAtOnce, plans.size()),
+                                [&](std::size_t k) {
+                                  if (!stop_.stop_requested())
+                                    evaluator_.refine(freedom_, limit_us, *plans[k]);
+                                });
+    }
   }
 
   core::Error nothing_found() const {
@@ -201,16 +219,19 @@ class MeshPlanner {
     return !fits ? &plan == best : plan.time.total_us <= kWorthClimbing * best->time.total_us;
   }
 
-  /// Plans the fastest shapes again for the case that the backward pass hides sums of gradients.
+  /// Plans again for the case that the backward pass hides sums of gradients, where that could be
+  /// the best.
   void hide_sums() {
     if (!evaluator_.is_training()) return;
+    const double limit_us = fastest_that_fits();
     std::vector<MeshPlan*> plans;
     for (auto& [shape, plan] : tried_)
-      if (plan.sharding.cost_us < kImpossible) plans.push_back(&plan);
-    std::stable_sort(plans.begin(), plans.end(),
-                     [&](const MeshPlan* a, const MeshPlan* b) { return is_better(*a, *b); });
+      if (plan.sharding.cost_us < kImpossible &&
+          plan.time.total_us - plan.time.gradient_sum_us - plan.time.exchange_us < limit_us)
+        plans.push_back(&plan);
+    std::ranges::stable_sort(
+        plans, [&](const MeshPlan* a, const MeshPlan* b) { return is_better(*a, *b); });
     plans.resize(std::min(plans.size(), kShapesAgain));
-    const double limit_us = fastest_that_fits();
     core::parallel_for_uneven(0, plans.size(), [&](std::size_t k) {
       if (stop_.stop_requested()) return;
       MeshPlan again = evaluator_.plan_at(freedom_, plans[k]->shape, {0, kHiddenSums});
@@ -374,8 +395,7 @@ class MeshPlanner {
   static constexpr std::int64_t kMicrobatchesAStage = 4;
   static constexpr int kMostRounds = 12;
   static constexpr double kWorthClimbing = 1.2;
-  static constexpr std::size_t kShapesAgain = 5;
-  static constexpr double kHiddenSums = 0.05;
+  static constexpr std::size_t kShapesAgain = 16;
   static constexpr int kPrices = 6;
   static constexpr std::size_t kPricedAtOnce = 4;
   static constexpr double kHighPrice = 100;

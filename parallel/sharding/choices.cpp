@@ -236,21 +236,48 @@ class ChoiceMaker {
            piece(layout, mesh_.axis_sizes(), mesh_.uneven(), position.share);
   }
 
-  /// `parts`: the share of the work, by position. All wait for the slowest.
+  /// `parts`: the share of the work, by position.
   void price(const std::vector<double>& parts) {
     const double exchange_us = joins().us + halo_us();
     now_.forward_us = exchange_us;
     now_.backward_us = 0;
+    now_.by_position.clear();
     if (own_.is_free) return;
-    KernelTimes longest;
+    std::vector<PartTime> times;
     for (std::size_t p = 0; p < positions_.size(); ++p) {
-      const KernelTimes here = times(positions_[p], parts[p]);
-      longest.forward_us = std::max(longest.forward_us, here.forward_us);
-      longest.backward_us = std::max(longest.backward_us, here.backward_us);
+      const KernelTimes here = kernels(positions_[p], parts[p]);
+      PartTime& time = times.emplace_back(PartTime{exchange_us + here.forward_us, 0});
+      if (here.backward_us == 0) continue;
+      time.backward_us = exchange_us + (own_.runs_again ? time.forward_us : 0) + here.backward_us;
     }
-    now_.forward_us += longest.forward_us;
-    if (longest.backward_us == 0) return;
-    now_.backward_us = exchange_us + (own_.runs_again ? now_.forward_us : 0) + longest.backward_us;
+    const PartTime whole = shares_batch() ? mean(times) : longest(times);
+    now_.forward_us = whole.forward_us;
+    now_.backward_us = whole.backward_us;
+    if (times.size() > 1) now_.by_position = std::move(times);
+  }
+
+  bool shares_batch() const {
+    if (!mesh_.uneven()) return false;
+    const std::int8_t loop = now_.loops[mesh_.uneven()->axis];
+    return loop >= 0 && origins_[static_cast<std::size_t>(loop)] == Origin::kBatch;
+  }
+
+  static PartTime mean(const std::vector<PartTime>& times) {
+    PartTime sum;
+    for (const PartTime& time : times) {
+      sum.forward_us += time.forward_us / static_cast<double>(times.size());
+      sum.backward_us += time.backward_us / static_cast<double>(times.size());
+    }
+    return sum;
+  }
+
+  static PartTime longest(const std::vector<PartTime>& times) {
+    PartTime most;
+    for (const PartTime& time : times) {
+      most.forward_us = std::max(most.forward_us, time.forward_us);
+      most.backward_us = std::max(most.backward_us, time.backward_us);
+    }
+    return most;
   }
 
   struct KernelTimes {
@@ -258,7 +285,7 @@ class ChoiceMaker {
     double backward_us = 0;  ///< 0: there is no gradient.
   };
 
-  KernelTimes times(const Position& position, double part) const {
+  KernelTimes kernels(const Position& position, double part) const {
     const ComputeRates& rates = *position.rates;
     const double flops = own_.flops * part;
     double traffic = 0, gradients = 0, kept = 0;

@@ -42,10 +42,19 @@ using AxisLoops = std::array<std::int8_t, kMostAxes>;
 inline constexpr std::int8_t kFree = -3;
 inline constexpr AxisLoops kNothingFixed{kFree, kFree, kFree, kFree};
 
+/// What a device computes for a node.
+struct PartTime {
+  double forward_us = 0, backward_us = 0;
+  bool operator==(const PartTime&) const = default;
+};
+
 struct NodeChoice {
   AxisLoops loops{kNoLoop, kNoLoop, kNoLoop, kNoLoop};
   std::vector<Layout> inputs, outputs;
+  /// For most nodes, those of the device that takes longest. Where unlike devices share the batch,
+  /// which they do in proportion to their rates, the mean: nothing makes them wait for each other.
   double forward_us = 0, backward_us = 0;
+  std::vector<PartTime> by_position;  ///< On an uneven mesh, as positions_of() has them.
   bool operator==(const NodeChoice&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/check.h"
+#include "parallel/elimination/ascending.h"
 #include "parallel/sharding/layout_changes.h"
 #include "parallel/sharding/node_kinds.h"
 #include "parallel/sharding/weight_layouts.h"
@@ -26,10 +27,8 @@ class ShardingProblem {
         nodes_(context_, tables, lists_), weights_(context.mesh, context.rates, context.options),
         changes_(context.mesh, context.options) {}
 
-  Sharding solve() {
-    result_.nodes.resize(graph_.node_bound());
-    result_.tensors.resize(graph_.tensor_bound());
-    result_.costs.resize(graph_.node_bound());
+  /// Precondition: called once, before anything else.
+  void pose() {
     kinds_.resize(graph_.node_bound());
     variable_of_node_.resize(graph_.node_bound());
     for (const core::NodeId id : graph_.order())
@@ -37,10 +36,20 @@ class ShardingProblem {
     collect_readers();
     for (std::size_t t = 0; t < readers_.size(); ++t)
       if (!readers_[t].empty()) connect_tensor(core::TensorId(t));
-    const Assignment best = least_assignment(cost_graph_, tables_, {context_.options.most_cases});
-    result_.cost_us = best.cost;
-    result_.lower_bound_us = best.lower_bound;
-    if (best.cost < kImpossible) explain(best);
+  }
+
+  const CostGraph& costs() const { return cost_graph_; }
+  EliminationOptions elimination() const { return {context_.options.most_cases}; }
+
+  Sharding sharding_of(const Assignment& assignment) {
+    result_ = {};
+    result_.disobeys = disobeys_;
+    result_.nodes.resize(graph_.node_bound());
+    result_.tensors.resize(graph_.tensor_bound());
+    result_.costs.resize(graph_.node_bound());
+    result_.cost_us = assignment.cost;
+    result_.lower_bound_us = assignment.lower_bound;
+    if (assignment.cost < kImpossible) explain(assignment);
     return std::move(result_);
   }
 
@@ -53,7 +62,7 @@ class ShardingProblem {
 
   void add_node(core::NodeId id) {
     const NodeKind& kind = nodes_.of(id);
-    if (!kind.obeys_policies && !result_.disobeys.valid()) result_.disobeys = id;
+    if (!kind.obeys_policies && !disobeys_.valid()) disobeys_ = id;
     kinds_[id.index()] = &kind;
     variable_of_node_[id.index()] = cost_graph_.add(kind.costs);
   }
@@ -219,6 +228,7 @@ class ShardingProblem {
       NodeCost& cost = result_.costs[id.index()];
       cost.forward_us = choice.forward_us;
       cost.backward_us = choice.backward_us;
+      cost.by_position = choice.by_position;
       const Conversion sums = nodes_.result_sums(id, choice);
       cost.forward_conversion_us += sums.us;
       cost.bytes_moved += sums.bytes_moved;
@@ -310,6 +320,7 @@ class ShardingProblem {
   std::vector<std::vector<Reader>> readers_;  // by tensor
   std::map<core::TensorId, Place> weight_places_, views_;
   std::map<TableKey, CostTableId> edge_tables_;
+  core::NodeId disobeys_ = core::NodeId::none();
   Sharding result_;
 };
 
@@ -319,7 +330,20 @@ Sharding best_sharding(const core::Graph& graph, const GraphLoops& loops, const 
                        const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,
                        CostTables& tables) {
   const ShardingContext context{graph, loops, work, mesh, rates, options};
-  return ShardingProblem(context, tables).solve();
+  ShardingProblem problem(context, tables);
+  problem.pose();
+  return problem.sharding_of(least_assignment(problem.costs(), tables, problem.elimination()));
+}
+
+void for_shardings(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
+                   const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,
+                   CostTables& tables, const std::function<bool(Sharding)>& look) {
+  const ShardingContext context{graph, loops, work, mesh, rates, options};
+  ShardingProblem problem(context, tables);
+  problem.pose();
+  AscendingAssignments assignments(problem.costs(), tables, problem.elimination());
+  while (const std::optional<Assignment> next = assignments.next())
+    if (!look(problem.sharding_of(*next))) return;
 }
 
 }  // namespace soapstone::parallel

@@ -2,6 +2,7 @@
 // such that work, changes of layout, sums of gradients and the price of memory cost least together.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "parallel/elimination/cost_graph.h"
@@ -37,6 +38,7 @@ struct ShardingOptions {
 /// What one device does for a node, with what comes in between it and its producers.
 struct NodeCost {
   double forward_us = 0, backward_us = 0;  ///< Of one microbatch.
+  std::vector<PartTime> by_position;       ///< As in NodeChoice.
   double forward_conversion_us = 0, backward_conversion_us = 0;
   double bytes_moved = 0;      ///< Sent by a device for one microbatch.
   double sum_bytes_moved = 0;  ///< Sent by a device for sums of gradients, once a step.
@@ -77,5 +79,10 @@ struct Sharding {
 Sharding best_sharding(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
                        const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,
                        CostTables& tables);
+
+/// Tells shardings by ascending cost, until `look` returns false or there is none left.
+void for_shardings(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
+                   const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,
+                   CostTables& tables, const std::function<bool(Sharding)>& look);
 
 }  // namespace soapstone::parallel

@@ -108,16 +108,14 @@ class StepTimer {
       std::vector<PassNode> nodes;
       for (std::size_t k = begin; k < end; ++k) {
         plan_.stage_of_node[order_[k].index()] = static_cast<std::int32_t>(stage);
-        estimate_node(k, slowness_[stage].work);
-        const NodeEstimate& node = estimate(k);
-        nodes.push_back({node.forward_us + node.forward_exchange_us,
-                         node.again_us + node.backward_us + node.backward_exchange_us});
-        stages_[stage].compute_us += slowness_[stage].work * compute_us(cost(k));
-        stages_[stage].exchange_us += exchange_us(cost(k));
+        nodes.push_back(pass_node(cost(k), slowness_[stage].work));
       }
       traffic_.emplace_back(machine_.mesh, plan_.bucket_bytes, std::move(nodes),
                             std::span(exchanges_).subspan(begin, end - begin), is_training_);
-      add_waits(traffic_.back(), begin, stages_[stage]);
+      for (std::size_t k = begin; k < end; ++k)
+        add_node(k, traffic_.back(), k - begin, stages_[stage]);
+      stages_[stage].memory.buffer_bytes =
+          std::max(stages_[stage].memory.buffer_bytes, traffic_.back().buffer_bytes());
       const bool is_last = piece + 1 == begins_.size();
       const double handover = is_last ? 0 : memory_.crossing[end - 1];
       estimate(end - 1).handover_bytes = handover;
@@ -125,28 +123,35 @@ class StepTimer {
     }
   }
 
-  void estimate_node(std::size_t k, double slowness) {
-    NodeEstimate& node = estimate(k);
-    node.forward_us = slowness * cost(k).forward_us;
-    node.forward_exchange_us = cost(k).forward_conversion_us;
-    node.again_us = again() * (node.forward_us + node.forward_exchange_us);
-    node.backward_us = slowness * cost(k).backward_us;
-    node.backward_exchange_us = cost(k).backward_conversion_us;
-    node.kept_bytes = memory_.kept[k];
+  /// The backward pass has the forward pass before it, if that runs again.
+  PassNode pass_node(const NodeCost& node, double slowness) const {
+    PassNode result;
+    result.forward_us = slowness * node.forward_us;
+    result.backward_us = slowness * (again() * node.forward_us + node.backward_us);
+    result.by_position = node.by_position;
+    for (PartTime& time : result.by_position) time.backward_us += again() * time.forward_us;
+    result.forward_exchange_us = node.forward_conversion_us;
+    result.backward_exchange_us =
+        again() * node.forward_conversion_us + node.backward_conversion_us;
+    return result;
   }
 
   /// What a pass waits for is part of what its nodes exchange.
-  void add_waits(const WeightTraffic& traffic, std::size_t begin, Stage& stage) {
-    for (std::size_t k = 0; k < traffic.forward_waits().size(); ++k) {
-      NodeEstimate& node = estimate(begin + k);
-      node.forward_exchange_us += traffic.forward_waits()[k];
-      stage.exchange_us += traffic.forward_waits()[k];
-      if (!is_training_) continue;
-      node.backward_exchange_us += traffic.backward_waits()[k];
-      node.gradient_sum_us = traffic.sums()[k];
-      stage.exchange_us += traffic.backward_waits()[k];
+  void add_node(std::size_t k, const WeightTraffic& traffic, std::size_t at, Stage& stage) {
+    NodeEstimate& node = estimate(k);
+    node.kept_bytes = memory_.kept[k];
+    node.forward_us = traffic.forward_work()[at];
+    node.forward_exchange_us = cost(k).forward_conversion_us + traffic.forward_waits()[at];
+    if (is_training_) {
+      const double forward_us = again() * node.forward_us;
+      node.again_us = forward_us + again() * cost(k).forward_conversion_us;
+      node.backward_us = std::max(0.0, traffic.backward_work()[at] - forward_us);
+      node.backward_exchange_us = cost(k).backward_conversion_us + traffic.backward_waits()[at];
+      node.gradient_sum_us = traffic.sums()[at];
     }
-    stage.memory.buffer_bytes = std::max(stage.memory.buffer_bytes, traffic.buffer_bytes());
+    stage.compute_us += (1 + again()) * node.forward_us + node.backward_us;
+    stage.exchange_us += node.forward_exchange_us + again() * cost(k).forward_conversion_us +
+                         node.backward_exchange_us;
   }
 
   /// A weight lies on each stage that reads it. If they are several, its gradients are added on the

@@ -46,6 +46,35 @@ class Bucket {
   double bytes_ = 0;
 };
 
+/// When each kind of device has ended what it did so far.
+class Clocks {
+ public:
+  explicit Clocks(const std::vector<PassNode>& nodes) {
+    for (const PassNode& node : nodes)
+      us_.resize(std::max({us_.size(), node.by_position.size(), std::size_t{1}}), 0);
+  }
+  double latest() const { return us_.empty() ? 0 : *std::ranges::max_element(us_); }
+  void meet(double exchange_us) {
+    if (exchange_us > 0) us_.assign(us_.size(), latest() + exchange_us);
+  }
+  /// Returns how long all waited.
+  double wait_until(double us) {
+    const double waited_us = std::max(0.0, us - latest());
+    for (double& now : us_) now = std::max(now, us);
+    return waited_us;
+  }
+  /// Returns how much later the last one ends.
+  double work(const PassNode& node, double PassNode::*all, double PartTime::*here) {
+    const double before_us = latest();
+    for (std::size_t p = 0; p < us_.size(); ++p)
+      us_[p] += node.by_position.empty() ? node.*all : node.by_position[p].*here;
+    return latest() - before_us;
+  }
+
+ private:
+  std::vector<double> us_;
+};
+
 }  // namespace
 
 WeightTraffic::WeightTraffic(const Mesh& mesh, double bucket_bytes, std::vector<PassNode> nodes,
@@ -107,40 +136,48 @@ void WeightTraffic::fill_buckets(std::span<const ExchangesOfNode> exchanges, dou
 
 void WeightTraffic::run_forward() {
   forward_waits_.assign(nodes_.size(), 0);
-  double now_us = 0, gathered_us = 0, unit_before_us = 0;
+  forward_work_.assign(nodes_.size(), 0);
+  Clocks clocks(nodes_);
+  double gathered_us = 0, unit_before_us = 0;
   for (const Unit& unit : units_) {
     if (unit.gather_us > 0) {
       gathered_us = std::max(gathered_us, unit_before_us) + unit.gather_us;
-      forward_waits_[unit.begin] = std::max(0.0, gathered_us - now_us);
-      now_us = std::max(now_us, gathered_us);
+      forward_waits_[unit.begin] = clocks.wait_until(gathered_us);
     }
-    unit_before_us = now_us;
-    for (std::size_t k = unit.begin; k < unit.end; ++k) now_us += nodes_[k].forward_us;
+    unit_before_us = clocks.latest();
+    for (std::size_t k = unit.begin; k < unit.end; ++k) {
+      clocks.meet(nodes_[k].forward_exchange_us);
+      forward_work_[k] = clocks.work(nodes_[k], &PassNode::forward_us, &PartTime::forward_us);
+    }
   }
-  forward_us_ = now_us;
+  forward_us_ = clocks.latest();
 }
 
 void WeightTraffic::run_backward() {
   backward_waits_.assign(nodes_.size(), 0);
+  backward_work_.assign(nodes_.size(), 0);
   backward_ends_.assign(nodes_.size(), 0);
-  double now_us = 0, exchanged_us = 0, unit_before_us = 0, scatter_us = 0;
+  Clocks clocks(nodes_);
+  double exchanged_us = 0, unit_before_us = 0, scatter_us = 0;
   for (std::size_t u = units_.size(); u-- > 0;) {
     const Unit& unit = units_[u];
-    const double ready_us = now_us;  // the gradients of the unit behind are complete
+    const double ready_us = clocks.latest();  // the gradients of the unit behind are complete
     if (unit.gather_us > 0) {
       exchanged_us = std::max(exchanged_us, unit_before_us) + unit.gather_us;
-      backward_waits_[unit.end - 1] = std::max(0.0, exchanged_us - now_us);
-      now_us = std::max(now_us, exchanged_us);
+      backward_waits_[unit.end - 1] = clocks.wait_until(exchanged_us);
     }
     if (scatter_us > 0) exchanged_us = std::max(exchanged_us, ready_us) + scatter_us;
-    unit_before_us = now_us;
-    for (std::size_t k = unit.end; k-- > unit.begin;)
-      backward_ends_[k] = now_us += nodes_[k].backward_us;
+    unit_before_us = clocks.latest();
+    for (std::size_t k = unit.end; k-- > unit.begin;) {
+      backward_work_[k] = clocks.work(nodes_[k], &PassNode::backward_us, &PartTime::backward_us);
+      clocks.meet(nodes_[k].backward_exchange_us);
+      backward_ends_[k] = clocks.latest();
+    }
     scatter_us = unit.scatter_us;
   }
-  if (scatter_us > 0) exchanged_us = std::max(exchanged_us, now_us) + scatter_us;
-  if (!nodes_.empty()) backward_waits_.front() += std::max(0.0, exchanged_us - now_us);
-  backward_us_ = std::max(now_us, exchanged_us);
+  if (scatter_us > 0) exchanged_us = std::max(exchanged_us, clocks.latest()) + scatter_us;
+  if (!nodes_.empty()) backward_waits_.front() += clocks.wait_until(exchanged_us);
+  backward_us_ = clocks.latest();
 }
 
 double WeightTraffic::summed_us(double begin_us, double busy_us) const {

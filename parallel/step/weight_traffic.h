@@ -15,6 +15,10 @@ namespace soapstone::parallel {
 /// A node's part of the passes of one microbatch.
 struct PassNode {
   double forward_us = 0, backward_us = 0;
+  /// Not empty on an uneven mesh: the same for each kind of device there.
+  std::vector<PartTime> by_position;
+  /// Before the one and behind the other; all devices wait for each other there.
+  double forward_exchange_us = 0, backward_exchange_us = 0;
 };
 
 /// The exchanges of one node; the vector outlives what is made of it.
@@ -30,6 +34,9 @@ class WeightTraffic {
   double forward_us() const { return forward_us_; }
   /// With the scattering of gradients, but without their sums.
   double backward_us() const { return backward_us_; }
+  /// By node: how much longer the passes are than without it, exchanges and waits left out.
+  const std::vector<double>& forward_work() const { return forward_work_; }
+  const std::vector<double>& backward_work() const { return backward_work_; }
   /// By node: how long the pass waits for gathered weights before it; the first node's backward
   /// pass also, for the last gradients to be scattered.
   const std::vector<double>& forward_waits() const { return forward_waits_; }
@@ -60,7 +67,7 @@ class WeightTraffic {
   const std::vector<PassNode> nodes_;
   std::vector<Unit> units_;
   std::vector<double> sums_;  ///< By node, 0 where no bucket is closed.
-  std::vector<double> forward_waits_, backward_waits_;
+  std::vector<double> forward_work_, backward_work_, forward_waits_, backward_waits_;
   std::vector<double> backward_ends_;  ///< By node, from the begin of the pass.
   double forward_us_ = 0, backward_us_ = 0, buffer_bytes_ = 0;
 };
