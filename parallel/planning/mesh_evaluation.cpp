@@ -202,7 +202,7 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
 }
 
 void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const {
-  constexpr std::int64_t kFewNodes = 12;
+  constexpr std::int64_t kFewNodes = 24;
   constexpr int kMostLookedAt = 300;
   if (nodes_ > kFewNodes) return;
   MeshWeights weights;

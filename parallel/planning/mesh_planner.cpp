@@ -201,22 +201,25 @@ class MeshPlanner {
   }
 
   /// Doubles and halves the sizes of good shapes, the best first: one that is a little slower may
-  /// have better neighbors.
+  /// have better neighbors. With a small model, which costs little, more of them.
   void climb() {
     std::set<MeshShape> climbed;
-    for (int round = 0; round < kMostRounds && !stop_.stop_requested(); ++round) {
+    for (int round = 0; !stop_.stop_requested(); ++round) {
+      const bool is_cheap = static_cast<std::int64_t>(tried_.size()) * nodes_ < kCheapNodes;
+      if (round >= kMostRounds && !is_cheap) break;
       const MeshPlan* next = best_plan_but(climbed);
-      if (!next || !is_worth_climbing(*next)) break;
+      if (!next || !is_worth_climbing(*next, is_cheap ? kWorthClimbingCheaply : kWorthClimbing))
+        break;
       climbed.insert(next->shape);
       consider(neighbors(next->shape));
     }
   }
 
-  bool is_worth_climbing(const MeshPlan& plan) const {
+  bool is_worth_climbing(const MeshPlan& plan, double slower) const {
     const MeshPlan* best = best_plan();
     const bool fits = plan.time.peak_bytes <= memory_;
     if (fits != (best->time.peak_bytes <= memory_)) return false;
-    return !fits ? &plan == best : plan.time.total_us <= kWorthClimbing * best->time.total_us;
+    return !fits ? &plan == best : plan.time.total_us <= slower * best->time.total_us;
   }
 
   /// Plans again for the case that the backward pass hides sums of gradients, where that could be
@@ -394,7 +397,9 @@ class MeshPlanner {
   static constexpr std::int64_t kMostStages = 64;
   static constexpr std::int64_t kMicrobatchesAStage = 4;
   static constexpr int kMostRounds = 12;
-  static constexpr double kWorthClimbing = 1.2;
+  static constexpr double kWorthClimbing = 1.2, kWorthClimbingCheaply = 2;
+  /// So many nodes of all plans together take no time to speak of.
+  static constexpr std::int64_t kCheapNodes = 8'000;
   static constexpr std::size_t kShapesAgain = 16;
   static constexpr int kPrices = 6;
   static constexpr std::size_t kPricedAtOnce = 4;
