@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "jobs/models/batched_file.h"
 #include "jobs/models/model_files.h"
 #include "models/onnx/batch_size.h"
 #include "runtime/execution/executor.h"
@@ -24,11 +25,10 @@ using core::TensorId;
 /// Kernels round otherwise in a batch; an item on which others have an influence is further off.
 constexpr double kOfOthers = 0.02;
 
-const char* const kHint = "leave out the batch, or export the model with it";
-
 core::Error mixes(const Graph& graph, TensorId id, const std::string& why) {
   return core::invalid_input(
-      fmt::format("the model allows no other batch: '{}' {}", graph.tensor(id).name, why), kHint);
+      fmt::format("the model allows no other batch: '{}' {}", graph.tensor(id).name, why),
+      kBatchHint);
 }
 
 /// The dimension in which two shapes differ as 1 and `batch`; none inside: they are equal. None at
@@ -163,26 +163,6 @@ class BatchCheck {
 };
 
 }  // namespace
-
-core::Result<BatchedFile> with_batch(const OptimizeRequest& request) {
-  SOAPSTONE_ASSIGN_OR_RETURN(auto folder, core::PrivateFolder::make());
-  const std::filesystem::path path =
-      folder.path() / std::filesystem::path(request.model).filename();
-  SOAPSTONE_RETURN_IF_ERROR(models::write_with_batch(request.model, request.batch, path));
-  return BatchedFile{std::move(folder), path};
-}
-
-core::Result<models::OnnxModel>
-read_batched(const BatchedFile& file, const OptimizeRequest& request, const Context& context) {
-  auto model = read_model(file.path.string(), request.shapes, context, request.fold_default_inputs);
-  if (model) return model;
-  core::Error error = model.error();
-  const std::string own = file.path.string();
-  if (error.where.starts_with(own)) error.where.replace(0, own.size(), request.model);
-  error.message = fmt::format("with a batch of {} it {}", request.batch, error.message);
-  error.hint = kHint;
-  return error;
-}
 
 core::Status check_batch(const OptimizeRequest& request, const models::OnnxModel& model,
                          runtime::Backend& backend, const Context& context) {

@@ -80,9 +80,11 @@ core::Status find_model(const OptimizeRequest& request, OptimizeJob& job, const 
         job.model, read_model(request.model, request.shapes, context, request.fold_default_inputs));
     return core::Done{};
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(job.batched, with_batch(request));
+  SOAPSTONE_ASSIGN_OR_RETURN(job.batched, with_batch(request.model, request.batch));
   job.model_file = job.batched->path;
-  SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_batched(*job.batched, request, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(job.model,
+                             read_batched(*job.batched, request.model, request.batch,
+                                          request.shapes, context, request.fold_default_inputs));
   return core::Done{};
 }
 

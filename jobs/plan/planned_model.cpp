@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "jobs/base/usage_error.h"
+#include "jobs/models/batched_file.h"
 #include "models/networks/builders.h"
 #include "parallel/topology/presets.h"
 #include "parallel/topology/topology_json.h"
@@ -21,15 +22,17 @@ bool is_file(const std::string& name) {
          std::filesystem::exists(name);
 }
 
-/// Constants of more than one number are what training changes.
 MarkedModel marked(models::OnnxModel model) {
   core::Graph& graph = model.graph;
   std::vector<bool> is_weight(graph.tensor_bound(), false);
-  for (std::size_t t = 0; t < graph.tensor_bound(); ++t) {
-    const core::TensorId id(t);
-    if (!graph.contains(id) || !graph.tensor(id).value) continue;
-    const core::Literal& value = *graph.tensor(id).value;
-    is_weight[t] = core::is_floating(value.data_type()) && value.count() > 1;
+  for (const core::NodeId id : graph.order()) {
+    if (graph.is_constant_expression(id)) continue;
+    for (const core::TensorId input : graph.node(id).inputs) {
+      if (!input.valid() || !graph.is_constant_expression(input)) continue;
+      const core::TensorType& type = graph.tensor(input).type;
+      const auto dims = type.shape_known ? core::concrete(type.shape) : std::nullopt;
+      is_weight[input.index()] = dims && core::element_count(*dims) > 1;
+    }
   }
   return {std::move(graph), std::move(is_weight), std::move(model.header)};
 }
@@ -61,17 +64,22 @@ core::Status check_sizes(const core::Graph& graph) {
   return core::Done{};
 }
 
+core::Result<models::OnnxModel> read_file(const PlannedModelRequest& request,
+                                          const Context& context) {
+  if (!request.batch) return read_model(request.model, request.shapes, context, true);
+  SOAPSTONE_ASSIGN_OR_RETURN(const BatchedFile file, with_batch(request.model, *request.batch));
+  return read_batched(file, request.model, *request.batch, request.shapes, context, true);
+}
+
 }  // namespace
 
 core::Result<MarkedModel> load_planned_model(const PlannedModelRequest& request,
                                              const Context& context) {
   if (!is_file(request.model)) return built(request);
-  if (!request.set.empty() || request.batch) {
-    return usage_error("`set` and `batch` are for built-in networks",
-                       "give the sizes of a file in `shape`");
+  if (!request.set.empty()) {
+    return usage_error("`set` is for built-in networks", "give the sizes of a file in `shape`");
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model,
-                             read_model(request.model, request.shapes, context, true));
+  SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model, read_file(request, context));
   SOAPSTONE_RETURN_IF_ERROR(check_sizes(model.graph));
   return marked(std::move(model));
 }

@@ -17,10 +17,13 @@ struct PlannedModelRequest {
   std::string model;  ///< Path of an ONNX file, or the name of a built-in network.
   std::map<std::string, std::int64_t> set;  ///< Parameters of a built-in network.
   Shapes shapes;                            ///< Sizes that a file leaves open.
-  std::optional<std::int64_t> batch;        ///< Of all devices together; built-in networks only.
+  /// Of all devices together; of a file, the first size of inputs that leave it open or have 1
+  /// there.
+  std::optional<std::int64_t> batch;
 };
 
-/// A model with its weights marked, by tensor.
+/// A model with its weights marked, by tensor: what operators read that is constant, of any type,
+/// and of more than one number. Of what is computed from constants alone, the result is marked.
 struct MarkedModel {
   core::Graph graph;
   std::vector<bool> is_weight;

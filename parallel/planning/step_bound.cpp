@@ -114,7 +114,8 @@ class BoundMaker {
       fastest = std::max(fastest, kind.rates.bytes_per_s * kind.rates.streaming_efficiency);
     const StepWork& work = *input_.works[0];
     for (std::size_t t = 0; t < work.tensors.size(); ++t)
-      if (work.tensors[t].is_weight && is_read(core::TensorId(t))) bytes += work.tensors[t].bytes;
+      if (work.tensors[t].is_weight && work.tensors[t].has_gradient && is_read(core::TensorId(t)))
+        bytes += work.tensors[t].bytes;
     bound_.traffic_us += bytes * *input_.updated_bytes / devices_ / fastest * 1e6;
   }
 

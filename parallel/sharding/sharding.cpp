@@ -157,13 +157,13 @@ class ShardingProblem {
   Place weight(core::TensorId id) {
     const auto dims = core::concrete(graph_.tensor(id).type.shape);
     CHECK(dims, "a weight without sizes");
-    const double bytes = work_.tensors[id.index()].bytes;
-    WeightKey key{*dims, bytes, lists_of(readers_[id.index()])};
+    const TensorWork& weight = work_.tensors[id.index()];
+    WeightKey key{*dims, weight.bytes, weight.has_gradient, lists_of(readers_[id.index()])};
     const auto [at, is_new] = weight_kinds_.try_emplace(std::move(key));
     if (is_new) {
       std::vector<Layout> layouts = weights_.all(*dims, wanted_digits(at->first.readers));
       CostTable own{1, layouts.size(), {}};
-      for (const Layout& layout : layouts) own.costs.push_back(weights_.cost(bytes, layout));
+      for (const Layout& layout : layouts) own.costs.push_back(weights_.cost(weight, layout));
       at->second = {tables_.intern(std::move(own)), lists_.add(std::move(layouts))};
     }
     const Place place{cost_graph_.add(at->second.first), at->second.second};
@@ -191,6 +191,7 @@ class ShardingProblem {
   struct WeightKey {
     core::Dims dims;
     double bytes;
+    bool has_gradient;
     std::vector<LayoutListId> readers;
     auto operator<=>(const WeightKey&) const = default;
   };
@@ -267,10 +268,7 @@ class ShardingProblem {
 
   void explain_weight(core::TensorId id, const Layout& layout) {
     result_.tensors[id.index()] = layout;
-    const double bytes = work_.tensors[id.index()].bytes;
-    result_.weights.push_back(
-        {id, weights_.weight_bytes(bytes, layout), weights_.gradient_bytes(bytes, layout),
-         weights_.state_bytes(bytes, layout), weights_.update_us(bytes, layout)});
+    result_.weights.push_back(weights_.held(id, work_.tensors[id.index()], layout));
   }
 
   /// Which nodes pay for a change of layout, and for the memory that it leaves.

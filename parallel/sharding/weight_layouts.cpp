@@ -35,10 +35,6 @@ void WeightLayouts::extend(const core::Dims& dims, const std::vector<std::set<st
   now.axes[axis] = kReplicated;
 }
 
-double WeightLayouts::weight_bytes(double bytes, const Layout& layout) const {
-  return bytes * mesh_.largest_piece(layout);
-}
-
 bool WeightLayouts::has_grains(std::size_t axis, std::int64_t size) const {
   return !mesh_.is_uneven(axis) || size % mesh_.uneven()->all_grains() == 0;
 }
@@ -51,20 +47,21 @@ double WeightLayouts::copies(const Layout& layout) const {
   return count;
 }
 
-double WeightLayouts::gradient_bytes(double bytes, const Layout& layout) const {
-  const double here = weight_bytes(bytes, layout) * options_.gradient_bytes_per_weight_byte;
-  return options_.cuts_gradients ? here / copies(layout) : here;
+HeldWeight WeightLayouts::held(core::TensorId id, const TensorWork& weight,
+                               const Layout& layout) const {
+  HeldWeight held{id, weight.bytes * mesh_.largest_piece(layout)};
+  if (!options_.is_training || !weight.has_gradient) return held;
+  held.gradient_bytes = held.weight_bytes * options_.gradient_bytes_per_weight_byte;
+  held.state_bytes = held.weight_bytes * options_.state_bytes_per_weight_byte;
+  if (options_.cuts_gradients) held.gradient_bytes /= copies(layout);
+  if (options_.cuts_states) held.state_bytes /= copies(layout);
+  held.update_us = update_us(held, layout);
+  return held;
 }
 
-double WeightLayouts::state_bytes(double bytes, const Layout& layout) const {
-  const double here = weight_bytes(bytes, layout) * options_.state_bytes_per_weight_byte;
-  return options_.cuts_states ? here / copies(layout) : here;
-}
-
-double WeightLayouts::update_us(double bytes, const Layout& layout) const {
-  if (!options_.is_training) return 0;
-  const double moved = kPassesOverWeights * weight_bytes(bytes, layout) +
-                       kPassesOverStates * state_bytes(bytes, layout);
+double WeightLayouts::update_us(const HeldWeight& held, const Layout& layout) const {
+  const double moved =
+      kPassesOverWeights * held.weight_bytes + kPassesOverStates * held.state_bytes;
   double longest_us = 0;
   for (const Position& position : positions_of(mesh_, rates_, options_.choices)) {
     const double share = piece(layout, mesh_.axis_sizes(), mesh_.uneven(), position.share) /
@@ -75,10 +72,10 @@ double WeightLayouts::update_us(double bytes, const Layout& layout) const {
   return longest_us;
 }
 
-double WeightLayouts::cost(double bytes, const Layout& layout) const {
-  const double memory =
-      weight_bytes(bytes, layout) + gradient_bytes(bytes, layout) + state_bytes(bytes, layout);
-  return memory * options_.us_per_byte + update_us(bytes, layout);
+double WeightLayouts::cost(const TensorWork& weight, const Layout& layout) const {
+  const HeldWeight here = held(core::TensorId::none(), weight, layout);
+  return (here.weight_bytes + here.gradient_bytes + here.state_bytes) * options_.us_per_byte +
+         here.update_us;
 }
 
 }  // namespace soapstone::parallel

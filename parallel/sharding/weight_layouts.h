@@ -24,19 +24,17 @@ class WeightLayouts {
   std::vector<Layout> all(const core::Dims& dims,
                           const std::vector<std::set<std::int8_t>>& wanted) const;
 
-  /// `bytes`: of the whole weight. On each device:
-  double weight_bytes(double bytes, const Layout& layout) const;
-  double gradient_bytes(double bytes, const Layout& layout) const;
-  double state_bytes(double bytes, const Layout& layout) const;
-  /// The optimizer reads and writes weights and states and reads gradients once a step.
-  double update_us(double bytes, const Layout& layout) const;
+  /// What lies on each device for a weight. In an update, which a weight without a gradient does
+  /// not have, the optimizer reads and writes weights and states and reads gradients once a step.
+  HeldWeight held(core::TensorId id, const TensorWork& weight, const Layout& layout) const;
   /// Its share in the cost of a step.
-  double cost(double bytes, const Layout& layout) const;
+  double cost(const TensorWork& weight, const Layout& layout) const;
 
  private:
   void extend(const core::Dims& dims, const std::vector<std::set<std::int8_t>>& wanted,
               std::size_t axis, Layout& now, std::vector<Layout>& layouts) const;
   double copies(const Layout& layout) const;
+  double update_us(const HeldWeight& held, const Layout& layout) const;
   /// Whether an axis may cut so many elements, which an uneven one may if its grains divide them.
   bool has_grains(std::size_t axis, std::int64_t size) const;
 

@@ -64,8 +64,8 @@ class LossBuilder {
   TensorId append(const char* op, std::vector<TensorId> inputs,
                   const core::Attributes& attributes = {}) {
     if (error_) return TensorId::none();
-    auto results = ops::append(builder_, op, std::move(inputs), attributes,
-                               std::string("loss/") + op);
+    auto results =
+        ops::append(builder_, op, std::move(inputs), attributes, std::string("loss/") + op);
     if (results) return results->front();
     error_ = results.error();
     return TensorId::none();

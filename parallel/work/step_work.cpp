@@ -1,6 +1,7 @@
 #include "parallel/work/step_work.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "core/base/hash.h"
@@ -19,6 +20,25 @@ double bytes_of(core::TensorType type, std::optional<core::DataType> precision) 
   if (!dims) return 0;
   return static_cast<double>(core::element_count(*dims)) *
          static_cast<double>(core::size_bytes(type.data_type));
+}
+
+/// Bytes of the constants that a constant expression is computed from, each once, as they are
+/// stored: of a quantized weight, those of its integers.
+double constant_bytes(const core::Graph& graph, core::TensorId id,
+                      const std::vector<TensorWork>& tensors) {
+  std::vector<core::TensorId> open{id};
+  std::set<core::TensorId> met{id};
+  double bytes = 0;
+  while (!open.empty()) {
+    const core::TensorId now = open.back();
+    open.pop_back();
+    const core::NodeId producer = graph.tensor(now).producer;
+    if (!producer.valid()) bytes += tensors[now.index()].bytes;
+    if (!producer.valid()) continue;
+    for (const core::TensorId input : graph.node(producer).inputs)
+      if (input.valid() && met.insert(input).second) open.push_back(input);
+  }
+  return bytes;
 }
 
 /// A view needs no memory of its own: what is kept of it is what it is a view of.
@@ -88,7 +108,10 @@ class GradientReads {
 /// Which tensors depend on weights, and which a gradient reads.
 void mark_gradients(const core::Graph& graph, StepWork& work) {
   GradientReads reads(graph);
-  for (TensorWork& tensor : work.tensors) tensor.has_gradient = tensor.is_weight;
+  for (std::size_t t = 0; t < work.tensors.size(); ++t)
+    work.tensors[t].has_gradient =
+        work.tensors[t].is_weight &&
+        core::is_floating(graph.tensor(core::TensorId(t)).type.data_type);
   for (const core::NodeId id : graph.order()) {
     const core::Node& node = graph.node(id);
     std::vector<bool> wanted;
@@ -186,6 +209,10 @@ StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight,
     work.tensors[t].bytes = bytes_of(graph.tensor(core::TensorId(t)).type, options.precision);
     work.tensors[t].is_weight = is_weight[t];
   }
+  for (std::size_t t = 0; t < graph.tensor_bound(); ++t)
+    if (is_weight[t] && graph.tensor(core::TensorId(t)).producer.valid())
+      work.tensors[t].bytes =
+          std::min(work.tensors[t].bytes, constant_bytes(graph, core::TensorId(t), work.tensors));
   for (const core::NodeId id : graph.order()) {
     NodeWork& node = work.nodes[id.index()];
     const ops::OpDefinition* definition = ops::definition_of(graph.node(id));
@@ -204,6 +231,8 @@ StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight,
         work.tensors[output.index()].is_stored = false;
   }
   if (options.is_training) mark_gradients(graph, work);
+  for (const core::NodeId id : graph.order())
+    work.nodes[id.index()].scores_attention = attention_behind(graph, id, work).has_value();
   for (TensorWork& tensor : work.tensors) tensor.is_stored |= tensor.is_kept;
   if (auto other = with_attention(graph, work, options.attention)) return *std::move(other);
   return work;

@@ -23,8 +23,9 @@ struct NodeWork {
   core::DataType data_type = core::DataType::kFloat32;  ///< That the arithmetic is done in.
   bool is_contraction = false;
   bool starts_launch = false;
-  bool is_free = false;     ///< A view: nothing to do.
-  bool runs_again = false;  ///< In training: the backward pass computes it again.
+  bool is_free = false;           ///< A view: nothing to do.
+  bool scores_attention = false;  ///< A contraction of data with data, whose result another reads.
+  bool runs_again = false;        ///< In training: the backward pass computes it again.
   /// In training, by input: the values that gradients read, those of this node or, if it is a view,
   /// of what reads the view. Empty: none.
   std::vector<bool> rereads;
