@@ -76,6 +76,8 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
   add_picture_options(line, options.pictures);
   add_planned_model_options(line, options);
   const auto train = line.add_flag("--train", request.is_training, "Plan a step of training");
+  line.add_flag("--strict", request.is_strict,
+                "Refuse a model with operators of which nothing is known");
   line.add_choice("--optimizer", request.optimizer,
                   {{"sgd", parallel::Optimizer::kSgd},
                    {"momentum", parallel::Optimizer::kMomentum},

@@ -30,6 +30,7 @@ std::string shape_text(const parallel::MeshShape& shape) {
   if (shape.chunks > 1) text += fmt::format(", {} pieces a stage", shape.chunks);
   if (shape.recomputes) text += ", recomputes";
   if (shape.recomputes_attention) text += ", recomputes attention";
+  if (shape.gathers_once) text += ", gathers weights once a pass";
   return text;
 }
 
@@ -120,6 +121,10 @@ std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& 
                       time_text(time.gradient_sum_us), time_text(time.update_us));
   text += memory_line(time.memory, outcome.memory_bytes);
   text += fmt::format("  moved        {} in all\n", bytes_text(time.bytes_moved));
+  if (!outcome.opaque.empty())
+    text += fmt::format("  not known    {}, which run whole on every device: {}{}\n",
+                        counted(outcome.opaque.size(), "operator"), outcome.opaque.front(),
+                        outcome.opaque.size() > 1 ? ", ..." : "");
   if (extras.annotations) text += annotations_line(*extras.annotations);
   if (!outcome.rivals.empty() || !outcome.refused.empty()) text += "\n" + rivals_table(outcome);
   return text;
@@ -168,7 +173,8 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
       {"fits", outcome.fits},
       {"proposals", outcome.meshes_tried},
       {"proposals_per_cpu_s", proposals_per_cpu_s(outcome)},
-      {"estimated_share", plan.estimated_share}};
+      {"estimated_share", plan.estimated_share},
+      {"opaque", outcome.opaque}};
   if (outcome.data_parallel_us > 0)
     json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.time.total_us;
   if (extras.told_us) json["part_by_part_us"] = *extras.told_us;

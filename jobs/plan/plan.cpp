@@ -10,6 +10,7 @@
 #include "jobs/base/usage_error.h"
 #include "jobs/plan/measured_parts.h"
 #include "jobs/plan/part_costs.h"
+#include "ops/definition/registry.h"
 #include "parallel/planning/strategies.h"
 
 namespace soapstone::jobs {
@@ -68,8 +69,9 @@ class PlanJob {
   core::Result<PlanOutcome> run() {
     SOAPSTONE_ASSIGN_OR_RETURN(const parallel::NamedStrategy* strategy,
                                parallel::named_strategy(request_.strategy));
-    context_.progress.stage(fmt::format("planning on {}", topology_.name()));
     PlanOutcome outcome;
+    SOAPSTONE_RETURN_IF_ERROR(name_opaque(outcome));
+    context_.progress.stage(fmt::format("planning on {}", topology_.name()));
     SOAPSTONE_ASSIGN_OR_RETURN(const parallel::MeshPlanOptions options, plan_options());
     const auto others = request_.compares ? parallel::Others::kAll : parallel::Others::kNeeded;
     SOAPSTONE_ASSIGN_OR_RETURN(Priced priced, plan_with(*strategy, others, options, outcome));
@@ -95,6 +97,26 @@ class PlanJob {
   }
 
  private:
+  /// Says which nodes are never cut, and priced as passes over their tensors, in training with a
+  /// backward pass that reads all inputs.
+  core::Status name_opaque(PlanOutcome& outcome) const {
+    const std::vector<std::string> names = parallel::node_names(step_.graph);
+    for (const core::NodeId id : step_.graph.order())
+      if (ops::is_opaque(step_.graph.node(id))) outcome.opaque.push_back(names[id.index()]);
+    if (outcome.opaque.empty()) return core::Done{};
+    const std::string what =
+        fmt::format("nothing is known of {} of the model's operators, such as '{}': {}",
+                    outcome.opaque.size(), outcome.opaque.front(),
+                    request_.is_training ? "whether there is a gradient, and how it is cut"
+                                         : "how it is cut");
+    if (request_.is_strict)
+      return core::unsupported(what, "plan without `strict`, and they run whole on every device");
+    context_.progress.log(core::LogLevel::kWarning,
+                          what + "; it runs whole on every device, and its time is that of a pass "
+                                 "over its tensors");
+    return core::Done{};
+  }
+
   struct Priced {
     parallel::PlannedStrategies planned;
     double estimated_share = 1;  ///< When it was planned.

@@ -29,6 +29,7 @@ struct PlanRequest {
   /// Also plans with every named strategy.
   bool compares = false;
   bool is_training = false;
+  bool is_strict = false;  ///< A model with operators of which nothing is known is refused.
   parallel::Optimizer optimizer = parallel::Optimizer::kAdam;
   std::optional<core::DataType> precision;
   parallel::Attention attention = parallel::Attention::kStored;
@@ -48,6 +49,7 @@ struct PlanOutcome {
   std::vector<bool> is_weight;                        ///< By tensor.
   std::shared_ptr<const models::ModelHeader> header;  ///< What the graph's file has besides it.
   std::vector<std::string> device_names;
+  std::vector<std::string> opaque;  ///< Nodes of which nothing is known but their tensors.
   parallel::PlanDocument plan;
   parallel::MeshPlan details;  ///< What each node costs.
   bool fits = true;
@@ -72,7 +74,7 @@ struct PlanOutcome {
 
 /// Errors: kInvalidInput: the model or the topology is not there or wrong; kUsage: there is no such
 /// strategy; kUnsupported: it cannot be used with the model and the devices, or these have measured
-/// costs of several kinds; kUnavailable: there are no measured costs of them; kInterrupted: it was
+/// costs of several kinds, or an operator is not known and `is_strict`; kUnavailable: there are no measured costs of them; kInterrupted: it was
 /// stopped before there was any plan.
 core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& context = {});
 

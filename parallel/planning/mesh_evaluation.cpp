@@ -132,6 +132,8 @@ ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const Me
   sharding.cuts_gradients = freedom.cuts_gradients && shape.microbatches == 1;
   sharding.cuts_weights = freedom.cuts_weights;
   sharding.always_cuts_weights = freedom.always_cuts_weights;
+  std::ranges::copy(freedom.weight_axes, sharding.weight_axes.begin());
+  sharding.gathers_once = shape.gathers_once;
   set_memory(options_, weight_type_, sharding);
   return sharding;
 }

@@ -48,6 +48,13 @@ core::Result<Freedom> freedom_on(const Topology& topology, std::int64_t devices,
                                  const FixedSizes& sizes) {
   if (freedom.has_stage_a_node)
     SOAPSTONE_RETURN_IF_ERROR(give_stages_nodes(topology, devices, freedom));
+  if (freedom.has_any_a_node) {
+    if (topology.levels().size() < 2 || devices <= topology.levels()[0].size)
+      return core::unsupported(
+          fmt::format("{} devices of {} are no nodes", devices, topology.name()),
+          "take a machine of several nodes, or another strategy");
+    freedom.any = topology.levels()[0].size;
+  }
   if (freedom.bisects) {
     const std::int64_t first = smallest_factor(devices);
     freedom.any = smallest_factor(devices / first);

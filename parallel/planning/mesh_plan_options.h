@@ -1,6 +1,7 @@
 // What is asked of a plan on meshes, and what a strategy may do to answer.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -25,9 +26,14 @@ struct Freedom : FixedSizes {
   bool cuts_gradients = true;  ///< Those of weights, where a step has one microbatch.
   bool cuts_weights = true;
   bool always_cuts_weights = false;  ///< Into as many pieces as they can be.
-  bool cuts_unevenly = true;         ///< Faster devices may get larger parts.
+  /// Along which axes weights may be cut beyond what their readers want.
+  std::array<bool, 3> weight_axes{true, true, true};
+  /// Weights are gathered forward alone; none: whichever is better.
+  std::optional<bool> gathers_once;
+  bool cuts_unevenly = true;  ///< Faster devices may get larger parts.
   /// A stage is a node of the machine: the devices of its innermost level.
   bool has_stage_a_node = false;
+  bool has_any_a_node = false;  ///< The axis for anything is a node of the machine.
   /// In two along the slowest links, what is left in two again, then the rest at once; each cut is
   /// the best one behind those before it.
   bool bisects = false;

@@ -130,6 +130,7 @@ class MeshPlanner {
         shape.chunks = freedom_.chunks.value_or(freedom_.premises.least.chunks);
         shape.microbatches = usual_microbatches(shape);
         shape.recomputes = freedom_.recomputes.value_or(false) && evaluator_.is_training();
+        shape.gathers_once = freedom_.gathers_once.value_or(false);
         shapes.push_back(shape);
       }
     add_free_axis(shapes);
@@ -281,6 +282,9 @@ class MeshPlanner {
     turned.recomputes_attention = !from.recomputes_attention;
     all.push_back(turned);
     turned = from;
+    turned.gathers_once = !from.gathers_once;
+    all.push_back(turned);
+    turned = from;
     turned.is_uneven = !from.is_uneven;
     all.push_back(turned);
     return all;
@@ -298,7 +302,8 @@ class MeshPlanner {
     if (shape.is_uneven && !(freedom_.cuts_unevenly && evaluator_.can_be_uneven(shape)))
       return false;
     if (freedom_.recomputes && *freedom_.recomputes != shape.recomputes) return false;
-    if (shape.recomputes && !evaluator_.is_training()) return false;
+    if ((shape.recomputes || shape.gathers_once) && !evaluator_.is_training()) return false;
+    if (freedom_.gathers_once && *freedom_.gathers_once != shape.gathers_once) return false;
     if (shape.recomputes_attention &&
         (freedom_.recomputes || !evaluator_.can_recompute_attention()))
       return false;

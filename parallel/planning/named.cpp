@@ -14,6 +14,7 @@ Freedom only(std::vector<AxisPolicy> policies) {
   freedom.cuts_weights = false;
   freedom.cuts_unevenly = false;
   freedom.recomputes = false;
+  freedom.gathers_once = false;
   freedom.model = 1;
   freedom.any = 1;
   freedom.premises.uses_all_axes = true;
@@ -36,6 +37,29 @@ Freedom zero(int stage) {
   return freedom;
 }
 
+Freedom hybrid_sharded() {
+  Freedom freedom = zero(3);
+  freedom.has_any_a_node = true;
+  freedom.weight_axes = {false, true, false};
+  return freedom;
+}
+
+Freedom kept_sharded() {
+  Freedom freedom = zero(3);
+  freedom.gathers_once = true;
+  return freedom;
+}
+
+Freedom tensor_and_sharded() {
+  Freedom freedom = zero(3);
+  freedom.policies = {kNoBatch, kBatch, kBatchAlways};
+  freedom.model.reset();
+  freedom.weight_axes = {false, true, true};
+  freedom.premises.least.model = 2;
+  freedom.premises.cuts_heads = true;
+  return freedom;
+}
+
 Freedom model_parallel() {
   Freedom freedom = only({kModel, kModel, kModel});
   freedom.model.reset();
@@ -48,7 +72,9 @@ Freedom megatron(AxisPolicy policy) {
   freedom.pipelines = true;
   freedom.recomputes.reset();
   freedom.premises.least.model = 2;
+  freedom.premises.cuts_heads = true;
   freedom.premises.needs_sequence = policy == kNoBatch;
+  freedom.cuts_states = true;  // The distributed optimizer.
   return freedom;
 }
 
@@ -114,7 +140,8 @@ Freedom bisection() {
 std::vector<NamedStrategy> make_strategies() {
   return {
       {"best", "everything that a plan can do", "", {}},
-      {"data", "the batch is cut, every device has all weights", "", data_parallel()},
+      {"data", "the batch is cut, every device has all weights, gradients are summed in buckets",
+       "Li et al., PyTorch Distributed, 2020", data_parallel()},
       {"model", "weights and what they act on are cut, the batch is not", "", model_parallel()},
       {"mesh-tensorflow",
        "one axis of the mesh cuts the batch, the other one more dimension of "
@@ -122,15 +149,23 @@ std::vector<NamedStrategy> make_strategies() {
        "Shazeer et al., Mesh-TensorFlow, 2018", mesh()},
       {"megatron",
        "attention heads and hidden layers are cut, then there are pipeline stages "
-       "and the batch",
+       "and the batch, along which states of the optimizer are cut",
        "Narayanan et al., 2021, arXiv 2104.04473", megatron(kModel)},
       {"megatron-sp", "the same, and the sequence is cut where heads are not",
        "Korthikanti et al., 2022, arXiv 2205.05198", megatron(kNoBatch)},
       {"zero-1", "data parallel; states of the optimizer are cut", "Rajbhandari et al., ZeRO, 2020",
        zero(1)},
       {"zero-2", "the same, and gradients are cut", "Rajbhandari et al., ZeRO, 2020", zero(2)},
-      {"zero-3", "data parallel; weights, gradients and states are cut, and weights are gathered",
+      {"zero-3", "data parallel; weights, gradients and states are cut, and weights are gathered (FSDP)",
        "Rajbhandari et al., ZeRO, 2020", zero(3)},
+      {"fsdp-keep", "zero-3, but what the forward pass gathers is kept for the backward pass",
+       "Zhao et al., PyTorch FSDP, 2023", kept_sharded()},
+      {"hsdp", "weights are cut within a node of the machine, every node has all of them",
+       "Zhao et al., PyTorch FSDP, 2023", hybrid_sharded()},
+      {"tensor-fsdp",
+       "heads, hidden layers and the sequence are cut along one axis of the mesh, weights in "
+       "addition along the batch",
+       "Liang et al., TorchTitan, 2024", tensor_and_sharded()},
       {"one-weird-trick",
        "weights that serve many positions of a sample are whole and the batch is cut, others are "
        "cut along their outputs",
@@ -161,6 +196,8 @@ std::span<const NamedStrategy> named_strategies() {
 }
 
 core::Result<const NamedStrategy*> named_strategy(std::string_view name) {
+  if (name == "ddp") name = "data";
+  if (name == "fsdp") name = "zero-3";
   std::string names;
   for (const NamedStrategy& strategy : named_strategies()) {
     if (strategy.name == name) return &strategy;
@@ -169,7 +206,7 @@ core::Result<const NamedStrategy*> named_strategy(std::string_view name) {
   return core::Error{core::ErrorCode::kUsage,
                      "there is no strategy '" + std::string(name) + "'",
                      {},
-                     "there are " + names};
+                     "there are " + names + "; ddp is data, fsdp is zero-3"};
 }
 
 }  // namespace soapstone::parallel

@@ -21,7 +21,8 @@ struct NamedStrategy {
 /// `best`, which is free in everything, comes first.
 std::span<const NamedStrategy> named_strategies();
 
-/// Errors: kUsage for an unknown name; the hint lists all.
+/// By its name, or as frameworks call it: ddp, fsdp. Errors: kUsage for an unknown name; the hint
+/// lists all.
 core::Result<const NamedStrategy*> named_strategy(std::string_view name);
 
 }  // namespace soapstone::parallel

@@ -51,7 +51,7 @@ struct PlannedWeight {
 };
 
 struct PlanDocument {
-  static constexpr int kVersion = 1;
+  static constexpr int kVersion = 2;
   std::uint64_t model_hash = 0, topology_hash = 0;
   std::string topology;
   std::string strategy;
@@ -65,6 +65,7 @@ struct PlanDocument {
   std::vector<PlannedWeight> weights;
   StepTime time;
   double lower_bound_us = 0;
+  double bucket_bytes = 0;  ///< Of weights that are exchanged together, on a device.
   double estimated_share = 1;
   bool operator==(const PlanDocument&) const = default;
 };

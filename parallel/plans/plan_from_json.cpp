@@ -84,7 +84,7 @@ class PlanFileReader {
     std::vector<std::string> keys = {"version",        "model",           "topology", "strategy",
                                      "devices",        "training",        "pipeline", "axes",
                                      "cuts",           "estimates",       "nodes",    "weights",
-                                     "lower_bound_us", "estimated_share", "digest"};
+                                     "lower_bound_us", "estimated_share", "bucket_bytes", "digest"};
     each_figure(plan_.time, [&](const char* name, double) { keys.emplace_back(name); });
     return keys;
   }
@@ -102,7 +102,7 @@ class PlanFileReader {
 
   void read_pipeline() {
     const PlanReader pipeline = document_.field("pipeline");
-    std::vector<std::string> keys = {"recomputes", "recomputes_attention"};
+    std::vector<std::string> keys = {"recomputes", "recomputes_attention", "gathers_once"};
     each_size(plan_.shape, [&](const char* name, std::int64_t) { keys.emplace_back(name); });
     pipeline.expect_keys(keys);
     plan_.shape.stages = pipeline.field("stages").integer(1, plan_.devices);
@@ -110,6 +110,7 @@ class PlanFileReader {
     plan_.shape.microbatches = pipeline.field("microbatches").integer(1, kMostMicrobatches);
     plan_.shape.recomputes = pipeline.field("recomputes").truth();
     plan_.shape.recomputes_attention = pipeline.field("recomputes_attention").truth();
+    plan_.shape.gathers_once = pipeline.field("gathers_once").truth();
     if (!plan_.is_training && (plan_.shape.recomputes || plan_.shape.recomputes_attention))
       pipeline.fail("only training computes anything again");
     if (plan_.shape.chunks > 1 && plan_.shape.stages == 1)
@@ -164,6 +165,7 @@ class PlanFileReader {
       figure = document_.field(name).not_negative();
     });
     plan_.lower_bound_us = document_.field("lower_bound_us").not_negative();
+    plan_.bucket_bytes = document_.field("bucket_bytes").not_negative();
     plan_.estimated_share = document_.field("estimated_share").not_negative();
     if (plan_.estimated_share > 1)
       document_.field("estimated_share").fail("a share is not more than 1");

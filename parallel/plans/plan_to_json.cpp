@@ -29,6 +29,7 @@ void write_head(const PlanDocument& document, PlanJson& json) {
   each_size(document.shape, [&](const char* name, const auto& size) { pipeline[name] = size; });
   pipeline["recomputes"] = document.shape.recomputes;
   pipeline["recomputes_attention"] = document.shape.recomputes_attention;
+  pipeline["gathers_once"] = document.shape.gathers_once;
   json["axes"] = PlanJson::array();
   for (const PlanAxis& axis : document.axes) {
     json["axes"].push_back({{"name", axis.name}, {"size", axis.size}, {"stride", axis.stride}});
@@ -36,6 +37,7 @@ void write_head(const PlanDocument& document, PlanJson& json) {
   }
   each_figure(document.time, [&](const char* name, const auto& figure) { json[name] = figure; });
   json["lower_bound_us"] = document.lower_bound_us;
+  json["bucket_bytes"] = document.bucket_bytes;
   json["estimated_share"] = document.estimated_share;
 }
 

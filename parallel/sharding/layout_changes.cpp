@@ -55,6 +55,7 @@ bool LayoutChanges::is_allowed(const TensorWork& tensor, const Layout& from,
 
 double LayoutChanges::weight_passes() const {
   if (!options_.is_training) return 1;
+  if (options_.gathers_once) return 1;
   return options_.recomputes ? 3 : 2;
 }
 

@@ -2,6 +2,7 @@
 // such that work, changes of layout, sums of gradients and the price of memory cost least together.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct ShardingOptions {
   bool cuts_gradients = false, cuts_states = false;
   bool cuts_weights = true;  ///< Weights may be cut where they are needed whole, and gathered.
   bool always_cuts_weights = false;  ///< Weights are cut into as many pieces as they can be.
+  /// Along which axes they may be cut beyond what readers want.
+  std::array<bool, kMostAxes> weight_axes{true, true, true, true};
+  bool gathers_once = false;  ///< The backward pass has what was gathered for the forward pass.
   std::size_t most_cases = EliminationOptions{}.most_cases;
 };
 

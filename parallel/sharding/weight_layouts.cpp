@@ -25,7 +25,7 @@ void WeightLayouts::extend(const core::Dims& dims, const std::vector<std::set<st
   }
   std::set<std::int8_t> digits = wanted[axis];
   for (std::size_t d = 0; d < dims.size(); ++d)
-    if (dims[d] >= mesh_.device_count() && has_grains(axis, dims[d]))
+    if (options_.weight_axes[axis] && dims[d] >= mesh_.device_count() && has_grains(axis, dims[d]))
       digits.insert(static_cast<std::int8_t>(d));
   digits.insert(kReplicated);
   for (const std::int8_t digit : digits) {

@@ -20,6 +20,7 @@ struct MeshShape {
   std::int64_t model = 1, any = 1, batch = 1;
   bool recomputes = false;            ///< The whole forward pass, before the backward pass.
   bool recomputes_attention = false;  ///< Alone: the scores of attention.
+  bool gathers_once = false;          ///< Weights that are cut: what is gathered forward is kept.
   /// Along the outermost axis, faster devices get more of what is cut.
   bool is_uneven = false;
   std::int64_t device_count() const { return stages * model * any * batch; }

@@ -111,7 +111,8 @@ class StepTimer {
         nodes.push_back(pass_node(cost(k), slowness_[stage].work));
       }
       traffic_.emplace_back(machine_.mesh, plan_.bucket_bytes, std::move(nodes),
-                            std::span(exchanges_).subspan(begin, end - begin), is_training_);
+                            std::span(exchanges_).subspan(begin, end - begin),
+                            TrafficOptions{is_training_, plan_.shape.gathers_once});
       for (std::size_t k = begin; k < end; ++k)
         add_node(k, traffic_.back(), k - begin, stages_[stage]);
       stages_[stage].memory.buffer_bytes =

@@ -78,24 +78,26 @@ class Clocks {
 }  // namespace
 
 WeightTraffic::WeightTraffic(const Mesh& mesh, double bucket_bytes, std::vector<PassNode> nodes,
-                             std::span<const ExchangesOfNode> exchanges, bool is_training)
-    : mesh_(mesh), is_training_(is_training), nodes_(std::move(nodes)) {
+                             std::span<const ExchangesOfNode> exchanges,
+                             const TrafficOptions& options)
+    : mesh_(mesh), options_(options), nodes_(std::move(nodes)) {
   cut_units(exchanges, bucket_bytes);
   fill_buckets(exchanges, bucket_bytes);
   run_forward();
-  if (is_training) run_backward();
+  if (options.is_training) run_backward();
 }
 
 void WeightTraffic::cut_units(std::span<const ExchangesOfNode> exchanges, double bucket_bytes) {
   Bucket bucket;
   std::size_t begin = 0;
-  double largest = 0, before = 0;
+  double largest = 0, before = 0, all = 0;
   const auto close = [&](std::size_t end) {
     Unit unit{begin, end, bucket.gather_us(mesh_), 0, bucket.bytes()};
-    if (is_training_) unit.scatter_us = bucket.sum_us(mesh_);
-    const double gradients = is_training_ ? unit.bytes : 0;
+    if (options_.is_training) unit.scatter_us = bucket.sum_us(mesh_);
+    const double gradients = options_.is_training ? unit.bytes : 0;
     largest = std::max(largest, before + unit.bytes + gradients);
     before = unit.bytes;
+    all += unit.bytes;
     units_.push_back(unit);
     bucket = {};
     begin = end;
@@ -107,12 +109,12 @@ void WeightTraffic::cut_units(std::span<const ExchangesOfNode> exchanges, double
     if (!bucket.is_empty() && bucket.bytes() >= bucket_bytes) close(k + 1);
   }
   if (begin < nodes_.size()) close(nodes_.size());
-  buffer_bytes_ += largest;
+  buffer_bytes_ += options_.gathers_once ? std::max(all, largest) : largest;
 }
 
 void WeightTraffic::fill_buckets(std::span<const ExchangesOfNode> exchanges, double bucket_bytes) {
   sums_.assign(nodes_.size(), 0);
-  if (!is_training_) return;
+  if (!options_.is_training) return;
   Bucket bucket;
   double largest = 0;
   const auto close = [&](std::size_t k) {
@@ -162,7 +164,7 @@ void WeightTraffic::run_backward() {
   for (std::size_t u = units_.size(); u-- > 0;) {
     const Unit& unit = units_[u];
     const double ready_us = clocks.latest();  // the gradients of the unit behind are complete
-    if (unit.gather_us > 0) {
+    if (unit.gather_us > 0 && !options_.gathers_once) {
       exchanged_us = std::max(exchanged_us, unit_before_us) + unit.gather_us;
       backward_waits_[unit.end - 1] = clocks.wait_until(exchanged_us);
     }

@@ -24,12 +24,17 @@ struct PassNode {
 /// The exchanges of one node; the vector outlives what is made of it.
 using ExchangesOfNode = std::vector<const WeightExchange*>;
 
+struct TrafficOptions {
+  bool is_training = false;
+  bool gathers_once = false;  ///< What is gathered forward is kept for the backward pass.
+};
+
 class WeightTraffic {
  public:
   /// The nodes of a piece in their order, and what each exchanges. Buckets and units are closed as
   /// soon as they have `bucket_bytes` on a device.
   WeightTraffic(const Mesh& mesh, double bucket_bytes, std::vector<PassNode> nodes,
-                std::span<const ExchangesOfNode> exchanges, bool is_training);
+                std::span<const ExchangesOfNode> exchanges, const TrafficOptions& options);
 
   double forward_us() const { return forward_us_; }
   /// With the scattering of gradients, but without their sums.
@@ -47,7 +52,7 @@ class WeightTraffic {
   /// take until `busy_us`.
   double summed_us(double begin_us, double busy_us) const;
   /// Bytes on a device of the largest two units of gathered weights, one after the other, with the
-  /// gradients of one, or of two buckets.
+  /// gradients of one, or of all units where they are kept; and of two buckets.
   double buffer_bytes() const { return buffer_bytes_; }
 
  private:
@@ -63,7 +68,7 @@ class WeightTraffic {
   void run_backward();
 
   const Mesh& mesh_;
-  const bool is_training_;
+  const TrafficOptions options_;
   const std::vector<PassNode> nodes_;
   std::vector<Unit> units_;
   std::vector<double> sums_;  ///< By node, 0 where no bucket is closed.
