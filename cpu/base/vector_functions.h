@@ -17,7 +17,8 @@ using BinaryLoop = void (*)(const T* x, const T* y, T* z, std::size_t count);
 
 /// By operator name, on floats or 64-bit integers; `gelu_tanh` for gelu with approximate = tanh;
 /// `square` and `cube` for pow.
-/// Parameters: leaky_relu and elu: alpha; clip: min, max; hard_sigmoid: alpha, beta. Null: no such loop.
+/// Parameters: leaky_relu and elu: alpha; clip: min, max; hard_sigmoid: alpha, beta. Null: no such
+/// loop.
 template <class T>
 UnaryLoop<T> unary_loop(std::string_view op);
 template <class T>

@@ -32,7 +32,7 @@ enum class Function : std::uint8_t {
   kLessOrEqual,  ///< (a, b) ↦ 1 if a ≤ b, else 0: not ¬(b < a), which is 1 where an operand is NaN
   kLog1p,        ///< log(1 + x), also where 1 + x rounds to 1
   kIsNan,        ///< 1 if x is not a number, else 0: of real numbers no proof may say that it is 0
-  kIsInfinite,   ///< 1 if x is ∞ or −∞, else 0: likewise
+  kIsInfinite,  ///< 1 if x is ∞ or −∞, else 0: likewise
 };
 
 struct FunctionProperties {

@@ -34,7 +34,7 @@ std::size_t peak_of(const ScheduleModel& model, std::span<const std::uint32_t> o
 struct ExactSearch {
   std::vector<std::uint32_t> order;  ///< Empty: nothing is better than `must_beat`.
   std::size_t peak_bytes = 0;
-  bool complete = false;  ///< The space was exhausted: no order is better.
+  bool complete = false;   ///< The space was exhausted: no order is better.
   std::size_t states = 0;  ///< Looked at.
 };
 /// The best order of at most 64 units that run one after the other, when `before` has run.
