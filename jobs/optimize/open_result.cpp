@@ -335,7 +335,7 @@ std::shared_ptr<const models::OnnxModel> OtherSizes::at(const OptimizeRequest& r
   auto model = models::read_onnx(job.model_file, import);
   if (!model) return nullptr;
   if (request.contrib) model->header = models::with_contrib(*model->header);
-  const auto read = std::make_shared<const models::OnnxModel>(*std::move(model));
+  auto read = std::make_shared<const models::OnnxModel>(*std::move(model));
   std::error_code unknown;
   if (const auto bytes = fs::file_size(job.model_file, unknown); !unknown && bytes < kMostKeptBytes)
     known->second = read;
