@@ -45,13 +45,14 @@ class Records(unittest.TestCase):
         cls.squeezenet = cls.build("squeezenet")
         cls.bert = cls.build("bert_base", "layers=3", "hidden=32", "heads=4", "seq=16",
                              "vocabulary=50")
+        cls.layer = cls.build("bert_base", "layers=1", "hidden=32", "heads=4", "seq=16",
+                              "vocabulary=50", file="layer")
         cls.explanation = cls.explained()
         cls.traces = {}
-        cls.whole = None
 
     @classmethod
-    def build(cls, name, *settings):
-        path = cls.space.path / f"{name}.onnx"
+    def build(cls, name, *settings, file=None):
+        path = cls.space.path / f"{file or name}.onnx"
         options = [word for setting in settings for word in ("--set", setting)]
         done = run("build-model", name, "-o", path, *options)
         assert done.returncode == 0, done.stderr
@@ -107,13 +108,13 @@ class Records(unittest.TestCase):
 
     def test_an_explanation_in_a_file(self):
         path = self.space.path / "why.txt"
-        report = self.optimize(self.bert, "--dry-run", *SHORT, f"--explain={path}")
+        report = self.optimize(self.layer, "--dry-run", *SHORT, f"--explain={path}")
         self.assertNotIn("explanation", report)
         self.assertIn("change 1 of", path.read_text())
         rule = self.explanation[1]["rules_applied"][0]["rule"].split(" + ")[0]
         for name in ["why.dot", "why.svg"]:
             path = self.space.path / name
-            self.optimize(self.bert, "--dry-run", *SHORT, f"--explain={path}")
+            self.optimize(self.layer, "--dry-run", *SHORT, f"--explain={path}")
             picture = path.read_text()
             for word in ["before", "now", "layer0/attention/query", rule]:
                 self.assertIn(word, picture)
@@ -134,7 +135,7 @@ class Records(unittest.TestCase):
 
     def make_trace(self, jobs):
         path = self.space.path / "trace.jsonl"
-        report = json.loads(self.optimize(self.squeezenet, "--dry-run", *FAST, "--time", "0",
+        report = json.loads(self.optimize(self.squeezenet, "--dry-run", *SHORT, "--time", "0",
                                           "--trace", path, "--json", "-", "-j", jobs))
         events = [json.loads(line) for line in path.read_text().splitlines()]
         for event in events:
@@ -175,27 +176,20 @@ class Records(unittest.TestCase):
             return checkpoint.exists() and checkpoint.read_text().count("\nregion ") >= count
         commands.wait_for(are_written)
 
-    def uninterrupted(self):
-        """The report and the model of a run to the end; made once."""
-        if not self.whole:
-            path = self.space.path / "whole.onnx"
-            report = json.loads(self.optimize(self.squeezenet, "-o", path, *LONG, "--json", "-"))
-            type(self).whole = report, path.read_bytes()
-        return self.whole
-
-    def resume_after(self, stop):
-        expected, whole = self.uninterrupted()
+    def test_a_run_that_was_stopped_twice_goes_on(self):
+        whole = self.space.path / "whole.onnx"
+        expected = json.loads(self.optimize(self.squeezenet, "-o", whole, *LONG, "--json", "-"))
         checkpoint = self.space.path / "search.checkpoint"
-        checkpoint.unlink(missing_ok=True)
         output = self.space.path / "resumed.onnx"
         command = [self.squeezenet, "-o", output, *LONG, "--resume", checkpoint, "--json", "-"]
-        process = self.start(*command)
-        self.wait_for_regions(process, checkpoint, 2)
-        process.send_signal(stop)
-        process.communicate()
-        self.assertNotEqual(process.returncode, 0)
+        for stop, regions in [(signal.SIGKILL, 2), (signal.SIGINT, 4)]:
+            process = self.start(*command)
+            self.wait_for_regions(process, checkpoint, regions)
+            process.send_signal(stop)
+            process.communicate()
+            self.assertNotEqual(process.returncode, 0)
         report = json.loads(self.optimize(*command))
-        self.assertEqual(output.read_bytes(), whole)
+        self.assertEqual(output.read_bytes(), whole.read_bytes())
         self.assertGreater(report["graphs_resumed"], 0)
         self.assertLess(report["graphs_resumed"], report["graphs_expanded"])
         for key in ["graphs_expanded", "graphs_built", "cost_after_us", "rules_applied"]:
@@ -203,25 +197,19 @@ class Records(unittest.TestCase):
         again = json.loads(self.optimize(*command))
         self.assertEqual(again["graphs_resumed"], expected["graphs_expanded"])
 
-    def test_a_killed_run_goes_on(self):
-        self.resume_after(signal.SIGKILL)
-
-    def test_an_interrupted_run_goes_on(self):
-        self.resume_after(signal.SIGINT)
-
     def test_a_checkpoint_of_something_else_is_refused(self):
         checkpoint = self.space.path / "other.checkpoint"
         command = ["--dry-run", "--resume", checkpoint, "--costs", "roofline", "--effort", "1"]
-        self.optimize(self.bert, *command)
+        self.optimize(self.layer, *command)
         before = checkpoint.read_bytes()
         for arguments, word in [((self.squeezenet, *command), "another model"),
-                                ((self.bert, *command, "--alpha", "1.5"), "--alpha 1.5"),
-                                ((self.bert, *command, "--fusion", "none"), "fusion none"),
-                                ((self.bert, *command, "--only", "nest_concat"), "other rules")]:
+                                ((self.layer, *command, "--alpha", "1.5"), "--alpha 1.5"),
+                                ((self.layer, *command, "--fusion", "none"), "fusion none"),
+                                ((self.layer, *command, "--only", "nest_concat"), "other rules")]:
             done = run("optimize-graph", *arguments)
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(word, done.stderr)
-        done = run("optimize-graph", self.bert, "--dry-run", "--resume", self.space.model)
+        done = run("optimize-graph", self.layer, "--dry-run", "--resume", self.space.model)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual(checkpoint.read_bytes(), before)
 
