@@ -24,7 +24,7 @@ class ObjectiveTest(unittest.TestCase):
         cls.proof = cls.space.path / "proof"
         cls.fast, _, _ = cls.optimize("fast")
         cls.small, cls.small_run, cls.small_output = cls.optimize(
-            "small", "--objective", "memory", "--proof", cls.proof)
+            "small", "--objective", "memory", "--jobs", "1", "--proof", cls.proof)
 
     @classmethod
     def optimize(cls, name, *options, code=0, costs="roofline", seconds=0):
@@ -67,13 +67,12 @@ class ObjectiveTest(unittest.TestCase):
     def test_threads_make_no_difference(self):
         def outcome(report, output):
             return report["graphs_expanded"], self.peaks(report), output.read_bytes()
-        for jobs in (1, 16):
-            report, _, output = self.optimize("jobs", "--objective", "memory", "--jobs", jobs)
-            self.assertEqual(outcome(report, output), outcome(self.small, self.small_output))
+        report, _, output = self.optimize("jobs", "--objective", "memory", "--jobs", "16")
+        self.assertEqual(outcome(report, output), outcome(self.small, self.small_output))
 
     def test_what_is_foretold_is_allocated(self):
         report, _, _ = self.optimize("measured", "--objective", "memory", "--patience", "5",
-                                     "--runtime", "soapstone", costs="measured", seconds=20)
+                                     "--runtime", "soapstone", costs="measured", seconds=5)
         self.assertEqual(
             (report["peak_activation_bytes_before"], report["peak_activation_bytes_after"]),
             self.peaks(report))
@@ -115,7 +114,7 @@ class HugeGraphsTest(unittest.TestCase):
         self.assertEqual(int(told[1]) if told else 0, len(found["proofs_not_found"]))
 
     def test_transformer(self):
-        self.check(1.08, "bert_base", "--set", "layers=40", "--set", "hidden=32", "--set",
+        self.check(1.08, "bert_base", "--set", "layers=16", "--set", "hidden=32", "--set",
                    "heads=4", "--set", "embeddings=0", "--set", "seq=32")
 
     def test_swin(self):
@@ -124,7 +123,7 @@ class HugeGraphsTest(unittest.TestCase):
                    "window=2", "--set", "classes=10")
 
     def test_recurrent_cells(self):
-        self.check(1.3, "nasrnn", "--set", "steps=50", "--set", "hidden=32")
+        self.check(1.3, "nasrnn", "--set", "steps=25", "--set", "hidden=32")
 
 
 if __name__ == "__main__":
