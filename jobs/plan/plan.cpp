@@ -104,11 +104,10 @@ class PlanJob {
     for (const core::NodeId id : step_.graph.order())
       if (ops::is_opaque(step_.graph.node(id))) outcome.opaque.push_back(names[id.index()]);
     if (outcome.opaque.empty()) return core::Done{};
-    const std::string what =
-        fmt::format("nothing is known of {} of the model's operators, such as '{}': {}",
-                    outcome.opaque.size(), outcome.opaque.front(),
-                    request_.is_training ? "whether there is a gradient, and how it is cut"
-                                         : "how it is cut");
+    const std::string what = fmt::format(
+        "nothing is known of {} of the model's operators, such as '{}': {}", outcome.opaque.size(),
+        outcome.opaque.front(),
+        request_.is_training ? "whether there is a gradient, and how it is cut" : "how it is cut");
     if (request_.is_strict)
       return core::unsupported(what, "plan without `strict`, and they run whole on every device");
     context_.progress.log(core::LogLevel::kWarning,

@@ -148,16 +148,11 @@ bool contracts_data(const core::Graph& graph, core::NodeId id, const StepWork& w
   return true;
 }
 
-/// The tensors from a contraction of data to the next one, if `id` is the first of two and what it
-/// makes is larger than what it reads.
-std::optional<std::vector<core::TensorId>> attention_behind(const core::Graph& graph,
-                                                            core::NodeId id, const StepWork& work) {
+/// The tensors from a contraction of data to the next one, if `id` is the first of two.
+std::optional<std::vector<core::TensorId>> scores_behind(const core::Graph& graph, core::NodeId id,
+                                                         const StepWork& work) {
   if (!contracts_data(graph, id, work)) return std::nullopt;
-  double read = 0;
-  for (const core::TensorId input : graph.node(id).inputs)
-    if (input.valid()) read += work.tensors[input.index()].bytes;
   std::vector<core::TensorId> between{graph.node(id).outputs[0]};
-  if (work.tensors[between.front().index()].bytes <= read) return std::nullopt;
   for (;;) {
     const std::optional<core::NodeId> next = only_reader(graph, between.back());
     if (!next) return std::nullopt;
@@ -168,6 +163,18 @@ std::optional<std::vector<core::TensorId>> attention_behind(const core::Graph& g
     if (graph.node(*next).outputs.size() != 1) return std::nullopt;
     between.push_back(graph.node(*next).outputs[0]);
   }
+}
+
+/// The same where the first makes more than it reads.
+std::optional<std::vector<core::TensorId>> attention_behind(const core::Graph& graph,
+                                                            core::NodeId id, const StepWork& work) {
+  auto between = scores_behind(graph, id, work);
+  if (!between) return std::nullopt;
+  double read = 0;
+  for (const core::TensorId input : graph.node(id).inputs)
+    if (input.valid()) read += work.tensors[input.index()].bytes;
+  if (work.tensors[between->front().index()].bytes <= read) return std::nullopt;
+  return between;
 }
 
 /// Who reads the tensor does so in a forward pass that runs again, if at all.
@@ -232,7 +239,7 @@ StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight,
   }
   if (options.is_training) mark_gradients(graph, work);
   for (const core::NodeId id : graph.order())
-    work.nodes[id.index()].scores_attention = attention_behind(graph, id, work).has_value();
+    work.nodes[id.index()].scores_attention = scores_behind(graph, id, work).has_value();
   for (TensorWork& tensor : work.tensors) tensor.is_stored |= tensor.is_kept;
   if (auto other = with_attention(graph, work, options.attention)) return *std::move(other);
   return work;
