@@ -79,6 +79,7 @@ class Optimizer {
   core::Status try_without(const std::string& rule, core::Result<cost::Comparison>& whole);
   void choose_by_trials();
   Replayed tried_candidate(const Candidate& candidate);
+  void try_against_costs(Replayed& now);
   void time_result();
   bool is_baseline_harmless() const;
   void add_forms(const std::vector<std::string>& names, Replayed& now);

@@ -2,12 +2,14 @@
 // there, later which of the search's do good.
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "ops/composites/composite.h"
 #include "search/optimizer.h"
+#include "search/trials/doubt_trials.h"
 
 namespace soapstone::search {
 namespace {
@@ -94,6 +96,30 @@ Replayed Optimizer::tried_candidate(const Candidate& candidate) {
   return {candidate.graph, candidate.steps, {}};
 }
 
+/// Tries a few changes that the cost model foretells to lose, so that no wrong cost hides them for
+/// good. Rules that trials have left out are not in doubt, forms are tried anyway.
+void Optimizer::try_against_costs(Replayed& now) {
+  if (interrupted() || closes_always_ || !report_.trials->given_up.empty()) return;
+  std::set<std::string> without(trials_.forms.begin(), trials_.forms.end());
+  without.insert(trials_.last_forms.begin(), trials_.last_forms.end());
+  if (!report_.search.best.empty())
+    for (const Step& step : report_.search.best.front().steps)
+      if (std::ranges::find(now.steps, step.base_rule, &Step::base_rule) == now.steps.end())
+        without.insert(step.base_rule);
+  const auto opinion = make_second_opinion();
+  const std::vector<std::string> names = rules_of_gain(now.graph, rules_, *opinion, without, stop_);
+  if (names.empty()) return;
+  progress_.stage(fmt::format("trying in {} what costs foretell to lose", clock_->runtime()));
+  const auto may_be_result = [&](const FormUse& used) {
+    if (options_.writable && !options_.writable(used.graph)) return false;
+    std::vector<Step> steps = now.steps;
+    append_steps(steps, used.steps);
+    return !closes_sizes(used.graph, steps);
+  };
+  try_doubts(names, {rules_, cost_, !freeze_, options_.search.surroundings, may_be_result}, *clock_,
+             trials_, progress_, stop_, *report_.trials, now);
+}
+
 /// Leaves the cheapest candidate with what does good in the runtime. Peaks of memory are no matter
 /// of single changes, so with memory in the objective the candidate is timed as it is.
 void Optimizer::choose_by_trials() {
@@ -110,6 +136,7 @@ void Optimizer::choose_by_trials() {
   std::vector<Step> steps = start_.steps;
   append_steps(steps, std::move(result.steps));
   result.steps = std::move(steps);
+  try_against_costs(result);
   add_forms(trials_.last_forms, result);
   if (result.steps.empty()) return;
   chosen_ = 0;

@@ -82,6 +82,7 @@ void add_trials(ordered_json& json, const search::OptimizeReport& report) {
     json["trials"].push_back({{"change", trial.what},
                               {"places", trial.sites},
                               {"predicted_speedup", trial.predicted},
+                              {"against_costs", trial.is_against_costs},
                               {"speedup", measured ? ordered_json(median) : nullptr},
                               {"speedup_interval", measured ? ordered_json({low, high}) : nullptr},
                               {"verdict", to_string(trial.verdict)},

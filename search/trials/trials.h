@@ -75,6 +75,8 @@ struct Trial {
   cost::RatioInterval measured;  ///< Time without over time with.
   Verdict verdict = Verdict::kLeftOut;
   std::string note;  ///< For a reader: why it could not be measured.
+  /// The cost model foretells no gain; it was tried in case a cost is wrong (try_doubts).
+  bool is_against_costs = false;
 
   bool is_measured() const { return note.empty() && verdict != Verdict::kNotApplicable; }
 };

@@ -105,7 +105,7 @@ class Trials : public testing::Test {
 
   const rules::RuleSet rules_ = rule_set_of(kMergeMatmuls);
   verifier::Admission admission_{rules_, {.allow_unproved = true}};
-  const std::unique_ptr<cost::CostModel> cost_ = cost::make_roofline_cost(runtime::Fusion::kNone);
+  std::unique_ptr<cost::CostModel> cost_ = cost::make_roofline_cost(runtime::Fusion::kNone);
   Graph base_;
   Candidate candidate_;
   double cost_us_ = 0;
@@ -372,6 +372,54 @@ TEST_F(OptimizeWithClock, ABaselineRuleWhoseResultTheRuntimeRefusesIsTakenOut) {
   EXPECT_EQ(count(report.graph, "max"), 0U);
   EXPECT_EQ(report.result, ResultKind::kBaseline);
   EXPECT_THAT(report.notes, testing::Contains(testing::HasSubstr("no kernel for max")));
+}
+
+/// A roofline with one entry that was measured wrongly: what holds a split costs 100 us too much.
+class WrongSplits final : public cost::CostModel {
+ public:
+  cost::GraphCost graph_cost(const Graph& graph) override {
+    auto cost = right_->graph_cost(graph);
+    if (count(graph, "split") > 0) cost.total_us += 100;
+    return cost;
+  }
+  std::vector<Item> breakdown(const Graph& graph) override { return right_->breakdown(graph); }
+  std::string description() const override { return "wrong"; }
+
+ private:
+  const std::unique_ptr<cost::CostModel> right_ = cost::make_roofline_cost(runtime::Fusion::kNone);
+};
+
+TEST_F(OptimizeWithClock, AWrongCostHidesNoGain) {
+  FakeClock clock(by_matmuls);
+  cost_ = std::make_unique<WrongSplits>();
+  const auto report = optimize_in(blocks({8, 8, 8}), clock, "");
+  EXPECT_EQ(report.outcome, Outcome::kImproved);
+  EXPECT_EQ(count(report.graph, "matmul"), 3U);
+  EXPECT_GT(report.cost_after.total_us, report.cost_before.total_us);
+  ASSERT_EQ(report.trials->trials.size(), 1U);
+  const Trial& trial = report.trials->trials[0];
+  EXPECT_EQ(trial.what, "merge_matmuls");
+  EXPECT_TRUE(trial.is_against_costs);
+  EXPECT_LT(trial.predicted, 1);
+  EXPECT_EQ(trial.verdict, Verdict::kKept);
+  ASSERT_TRUE(report.equivalence.has_value());
+  EXPECT_TRUE(report.equivalence->equal);
+}
+
+TEST_F(OptimizeWithClock, ARightCostThatIsDoubtedCostsOneTrial) {
+  FakeClock clock(splits_are_slow);
+  cost_ = std::make_unique<WrongSplits>();
+  const auto report = optimize_in(blocks({8, 8, 8}), clock, "");
+  EXPECT_EQ(report.result, ResultKind::kOriginal);
+  ASSERT_EQ(report.trials->trials.size(), 1U);
+  EXPECT_TRUE(report.trials->trials[0].is_against_costs);
+  EXPECT_EQ(report.trials->trials[0].verdict, Verdict::kLeftOut);
+}
+
+TEST_F(OptimizeWithClock, WhatTrialsHaveLeftOutIsNotTriedAgain) {
+  FakeClock clock(splits_are_slow);
+  const auto report = optimize_in(blocks({8, 8, 8}), clock, "");
+  for (const Trial& trial : report.trials->trials) EXPECT_FALSE(trial.is_against_costs);
 }
 
 class OptimizeWithForms : public OptimizeWithClock {
