@@ -35,18 +35,22 @@ core::Status RuntimeWorker::start_process() {
   }
   const std::int64_t id = next_request_++;
   auto line = process_->exchange(hello_request(id), options_.start_timeout_s);
-  if (!line) return broken(line.error().message);
+  if (!line) return broken(line.error());
   auto identity = hello_answer(*line, id);
-  if (!identity) return broken(identity.error().message);
+  if (!identity) return broken(identity.error());
   identity_ = *std::move(identity);
   return core::Done{};
 }
 
-/// Gives the process up and makes an error of the message. If the process runs still, it did not
+/// Gives the process up and makes an error of what happened. If the process runs still, it did not
 /// keep to the protocol: then the message gets the end of what it wrote to its standard error.
-core::Error RuntimeWorker::broken(std::string message) {
-  if (process_ && process_->is_running()) message = process_->failure(std::move(message)).message;
+core::Error RuntimeWorker::broken(const core::Error& error) {
+  std::string message = error.message;
+  const bool is_interrupted = error.code == core::ErrorCode::kInterrupted;
+  if (process_ && process_->is_running() && !is_interrupted)
+    message = process_->failure(std::move(message)).message;
   process_.reset();
+  if (is_interrupted) return error;
   return core::unavailable(std::move(message)).at(options_.command.back());
 }
 
@@ -61,9 +65,11 @@ core::Result<T> RuntimeWorker::with_restart(Attempt attempt) {
       ++restarts_;
     }
     core::Result<T> result = running ? attempt() : core::Result<T>(running.error());
-    if (result || result.error().code != core::ErrorCode::kUnavailable) return result;
-    const core::Error failure = broken(result.error().message);
-    if (tries > 0) return failure;
+    const bool is_interrupted = !result && result.error().code == core::ErrorCode::kInterrupted;
+    if (result || !(is_interrupted || result.error().code == core::ErrorCode::kUnavailable))
+      return result;
+    const core::Error failure = broken(result.error());
+    if (is_interrupted || tries > 0) return failure;
   }
 }
 

@@ -28,6 +28,8 @@ struct WorkerOptions {
 /// Failures of the worker itself (it crashed, hung, printed garbage, ran out of memory) cost one
 /// restart, after which the request is made once more; then they are Errors of kind kUnavailable
 /// with its last words. If the runtime refuses, the error is kUnsupported, in its own words.
+/// Within a core::StopScope that asks to stop, whatever is going on ends with kInterrupted and the
+/// process with it; the next request starts another one.
 class RuntimeWorker {
  public:
   /// Errors: kUnavailable.
@@ -79,7 +81,7 @@ class RuntimeWorker {
   Model& open_model(std::size_t number);
   template <class T, class Attempt>
   core::Result<T> with_restart(Attempt attempt);
-  core::Error broken(std::string message);
+  core::Error broken(const core::Error& error);
 
   WorkerOptions options_;
   core::PrivateFolder folder_;

@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/stop_scope.h"
 #include "workers/child.h"
 
 namespace soapstone::workers {
@@ -27,11 +28,14 @@ using Clock = std::chrono::steady_clock;
 
 /// Bytes of standard error that are kept for messages.
 constexpr std::size_t kMostWords = 4096;
+/// Time between two looks at whether to stop.
+constexpr std::int64_t kSliceMs = 200;
 
+/// No more than a slice.
 int milliseconds_until(Clock::time_point deadline) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kSliceMs));
 }
 
 /// True: it has ended, and `status` says how.
@@ -181,6 +185,11 @@ core::Result<std::string> WorkerProcess::exchange(std::string_view line, double 
     pollfd streams[] = {{output_.number(), POLLIN, 0},
                         {errors_.is_open() ? errors_.number() : -1, POLLIN, 0},
                         {rest.empty() ? -1 : input_.number(), POLLOUT, 0}};
+    // The answer, when it came, would answer a question that nobody asks any more.
+    if (core::StopScope::stopped()) {
+      this->end();
+      return core::StopScope::interrupted();
+    }
     const int left_ms = milliseconds_until(deadline);
     if (left_ms == 0) return failure(fmt::format("gave no answer within {:g} s", timeout_s));
     if (poll(streams, 3, left_ms) < 0 && errno != EINTR)

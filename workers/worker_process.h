@@ -44,7 +44,8 @@ class WorkerProcess {
   WorkerProcess& operator=(WorkerProcess&& other) noexcept;
 
   /// Sends a line and waits for the line that answers it. After an Error the process is dead.
-  /// Errors: kUnavailable: it crashed, was silent for too long, or wrote more than a line may have.
+  /// Errors: kUnavailable: it crashed, was silent for too long, or wrote more than a line may have;
+  /// kInterrupted: the core::StopScope of this thread asked to stop, which is answered at once.
   core::Result<std::string> exchange(std::string_view line, double timeout_s);
   bool is_running() const { return id_ >= 0; }
   /// Kills it and makes an Error of the message and of the end of what it wrote to its standard

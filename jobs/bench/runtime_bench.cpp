@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/stop_scope.h"
 #include "jobs/deployment/worker_timing.h"
 
 namespace soapstone::jobs {
@@ -44,6 +45,7 @@ core::Status add_kernels(std::size_t model, const BenchRequest& request, Deploym
 
 core::Result<BenchOutcome> bench_in(Deployment deployment, const BenchRequest& request,
                                     const Context& context) {
+  const core::StopScope scope(&context.stop);
   BenchOutcome outcome;
   outcome.runtime = deployment.description();
   std::vector<std::size_t> models;

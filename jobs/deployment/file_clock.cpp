@@ -11,6 +11,7 @@
 
 #include "core/base/file_io.h"
 #include "core/base/hash.h"
+#include "core/base/stop_scope.h"
 #include "jobs/deployment/worker_timing.h"
 
 namespace soapstone::jobs {
@@ -142,6 +143,7 @@ core::Result<cost::Comparison> FileClock::measure(std::size_t a, std::size_t b, 
 
 core::Result<cost::Comparison> FileClock::compare(const core::Graph& a, const core::Graph& b,
                                                   double budget_s, const core::StopToken& stop) {
+  const core::StopScope scope(&stop);
   SOAPSTONE_ASSIGN_OR_RETURN(const Loaded loaded_b, load(b));
   SOAPSTONE_ASSIGN_OR_RETURN(const Loaded loaded_a, load(a));
   const std::string signature =
@@ -162,6 +164,7 @@ core::Result<cost::Comparison> FileClock::compare(const core::Graph& a, const co
 core::Result<cost::Comparison> FileClock::compare_file(const core::Graph&, const core::Graph& b,
                                                        double budget_s,
                                                        const core::StopToken& stop) {
+  const core::StopScope scope(&stop);
   SOAPSTONE_ASSIGN_OR_RETURN(const Loaded loaded, load(b));
   const auto original = std::ranges::find(loaded_, true, &Loaded::is_original);
   return measure(original->model, loaded.model, budget_s, stop);

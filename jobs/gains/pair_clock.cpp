@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "core/base/stop_scope.h"
 #include "jobs/models/model_files.h"
 #include "runtime/launches/host_backend.h"
 #include "search/baseline/simplify.h"
@@ -34,6 +35,7 @@ core::Result<std::size_t> PairClock::load(const core::Graph& graph, const std::s
 core::Result<cost::Comparison> PairClock::time_both(const core::Graph& a, const core::Graph& b,
                                                     const TurnOptions& options,
                                                     const core::StopToken& stop) {
+  const core::StopScope scope(&stop);
   SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t model_a, load(a, "a"));
   const auto model_b = load(b, "b");
   if (!model_b) {

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/stop_scope.h"
 #include "cost/models/calibration.h"
 #include "cost/models/launch_cache.h"
 #include "cost/models/roofline.h"
@@ -79,6 +80,7 @@ class LearnedCost final : public RuntimeCost {
   core::Status learn(const Graph& graph, const RuntimeProbe::Write& write) override {
     const std::unique_lock lock(mutex_);
     ++counts_.observations;
+    const core::StopScope scope(stop_);
     SOAPSTONE_ASSIGN_OR_RETURN(const Observation seen, probe_.observe_model(graph, write));
     known_.add(seen, true);
     const ObservedGraph& observed = seen.observed;
@@ -162,6 +164,7 @@ class LearnedCost final : public RuntimeCost {
     if (stop_ != nullptr && stop_->stop_requested())
       return core::unavailable("interrupted before it was observed");
     ++counts_.observations;
+    const core::StopScope scope(stop_);
     auto seen = probe_.observe(graph);
     if (!seen) ++counts_.failures;
     return seen;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/stop_scope.h"
 #include "cost/models/measured_cost.h"
 #include "cost/models/taso_cost.h"
 #include "jobs/base/output_files.h"
@@ -151,6 +152,7 @@ core::Status find_clock(const OptimizeRequest& request, OptimizeJob& job, const 
                              open_deployment(request.runtime, request.device.threads));
   if (opened.deployment) {
     const std::string key = opened.deployment->key(job.backend->device().key());
+    const core::StopScope scope(&context.stop);
     auto clock = FileClock::make(*std::move(opened.deployment), job.model_file, job.model.graph,
                                  writer_of(job, request.keep_constants), job.database.get(), key);
     if (clock) {
@@ -158,7 +160,7 @@ core::Status find_clock(const OptimizeRequest& request, OptimizeJob& job, const 
       job.optimize.clock = job.clock.get();
       return core::Done{};
     }
-    if (request.runtime.is_wanted()) return clock.error();
+    if (request.runtime.is_wanted() || scope.has_interrupted()) return clock.error();
     opened.why_not = clock.error().message;
     if (clock.error().code == core::ErrorCode::kUnsupported)
       job.optimize.runtime_refusal = opened.why_not;
@@ -184,6 +186,7 @@ runtime_cost(const OptimizeRequest& request, const OptimizeJob& job, const Conte
   context.progress.stage("observing the runtime");
   const auto learned = cost->learn(job.model.graph, writer_of(job, request.keep_constants));
   if (learned) return std::shared_ptr<cost::CostModel>(std::move(cost));
+  SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
   context.progress.log(
       core::LogLevel::kWarning,
       fmt::format("{}; costs are those of our own executor", learned.error().to_string()));

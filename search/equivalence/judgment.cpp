@@ -3,10 +3,12 @@
 #include "search/equivalence/judgment.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/base/stop_scope.h"
 #include "ops/definition/registry.h"
 
 namespace soapstone::search {
@@ -272,6 +274,13 @@ Comparison Judgment::comparison() const {
   return Comparison(options_, floors_, names);
 }
 
+/// What was cut short says nothing of the original.
+void Judgment::forget(int sample) {
+  results_.erase(sample);
+  replaced_.erase(sample);
+  noise_.erase(sample);
+}
+
 JudgeReport Judgment::run(const Graph& rewritten, core::ProgressSink& progress,
                           const core::StopToken& stop) {
   note_.clear();
@@ -282,20 +291,29 @@ JudgeReport Judgment::run(const Graph& rewritten, core::ProgressSink& progress,
     report.reason = written.error().to_string();
     return report;
   }
-  Comparison all = comparison();
+  std::optional<Comparison> all = comparison();
   int done = 0, looked = 0;
   for (; done < samples() && (looked == 0 || !stop.stop_requested()); ++done) {
-    if (const core::Status compared = compare_on(done, all); !compared) {
+    // Whoever interrupts has the result looked at once all the same.
+    const core::StopScope scope(looked == 0 ? nullptr : &stop);
+    Comparison next = *all;
+    const core::Status compared = compare_on(done, next);
+    if (scope.has_interrupted()) {
+      forget(done);
+      break;
+    }
+    if (!compared) {
       report.reason = compared.error().message;
       return report;
     }
+    all.emplace(std::move(next));
     looked += original_on(done) ? 1 : 0;
     progress.update(static_cast<std::uint64_t>(done) + 1, static_cast<std::uint64_t>(samples()),
                     judge_.runtime());
   }
   report.looked = true;
   report.note = note_;
-  report.equivalence = all.take(looked);
+  report.equivalence = all->take(looked);
   return report;
 }
 

@@ -85,6 +85,7 @@ class Judgment {
   core::Result<bool> compare_as_written(int sample, Expected& expected, Comparison& comparison);
   void compare_optimized(int sample, Expected& expected, Comparison& comparison);
   core::Status compare_on(int sample, Comparison& comparison);
+  void forget(int sample);
   Comparison comparison() const;
 
   Judge& judge_;

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "core/base/stop_scope.h"
 #include "search/optimize.h"
 #include "search_fixture.h"
 #include "tests/search/fake_judge.h"
@@ -66,6 +67,41 @@ TEST(Judgment, RefusingTheResultAloneIsADifference) {
   judge.refuses_rewritten = false;
   judge.breaks = true;
   EXPECT_FALSE(judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum)).equivalence.equal);
+}
+
+/// A judge whose runs a wish to stop cuts short, as it does those of a process.
+class StoppedJudge final : public FakeJudge {
+ public:
+  StoppedJudge(core::Graph original, core::StopToken& stop, int last)
+      : FakeJudge(std::move(original)), stop_(stop), last_(last) {}
+  core::Result<std::vector<NamedResult>> run(Model model,
+                                             std::span<const Literal> inputs) override {
+    if (++runs > last_) stop_.request_stop();
+    if (core::StopScope::stopped()) return core::StopScope::interrupted();
+    return FakeJudge::run(model, inputs);
+  }
+  int runs = 0;
+
+ private:
+  core::StopToken& stop_;
+  int last_;
+};
+
+TEST(Judgment, WhatAWishToStopCutsShortIsNoDifference) {
+  const Graph sum = graph_of(kJudgedSum);
+  for (int last = 0; last < 8; ++last) {
+    core::StopToken stop;
+    StoppedJudge judge(sum, stop, last);
+    Judgment judgment(judge, sum, {});
+    const auto report = judgment.run(graph_of(kJudgedSwapped), core::silent(), stop);
+    EXPECT_TRUE(report.looked);
+    EXPECT_TRUE(report.equivalence.equal) << last;
+    EXPECT_GE(report.equivalence.samples, 1) << "the first one is looked at in any case";
+    EXPECT_LE(judge.runs, last + 4) << "nothing is begun afterward";
+    const auto again = judgment.run(graph_of(kJudgedSwapped), core::silent(), {});
+    EXPECT_TRUE(again.equivalence.equal);
+    EXPECT_EQ(again.equivalence.samples, kSampleKinds);
+  }
 }
 
 TEST(Judgment, ABrokenRuntimeIsNotLooking) {

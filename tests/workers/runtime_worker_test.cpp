@@ -1,6 +1,10 @@
 // The typed client against a worker that keeps to the protocol, and against ones that do not.
 #include "workers/runtime_worker.h"
 
+#include <chrono>
+#include <thread>
+
+#include "core/base/stop_scope.h"
 #include "tests/workers/fake.h"
 
 namespace soapstone::workers {
@@ -150,6 +154,32 @@ TEST_F(Fake, RefusalsAreNoFaults) {
     EXPECT_EQ(outputs.error().message, "no kernel");
     EXPECT_EQ(processes(), 1);
   }
+}
+
+/// No restart: whoever asked to stop does not want to wait for another process. Whoever goes on
+/// afterward has his models there.
+TEST_F(Fake, AWishToStopIsNoFault) {
+  auto worker = start("once:run:silent");
+  ASSERT_TRUE(worker.ok());
+  const auto model = loaded(*worker);
+  ASSERT_TRUE(model.ok());
+  {
+    core::StopToken stop;
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      stop.request_stop();
+    });
+    const core::StopScope scope(&stop);
+    const auto outputs = run(*worker, *model);
+    later.join();
+    ASSERT_FALSE(outputs.ok());
+    EXPECT_EQ(outputs.error().code, core::ErrorCode::kInterrupted);
+    EXPECT_EQ(worker->restarts(), 0);
+    EXPECT_EQ(run(*worker, *model).error().code, core::ErrorCode::kInterrupted);
+  }
+  const auto outputs = run(*worker, *model);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  EXPECT_THAT(*outputs, ElementsAre(2, 4, 6));
 }
 
 TEST_F(Fake, AModelThatCannotBeLoadedHasAHint) {

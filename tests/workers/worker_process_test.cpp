@@ -8,6 +8,8 @@
 #include <csignal>
 #include <thread>
 
+#include "core/base/stop_scope.h"
+
 namespace soapstone::workers {
 namespace {
 
@@ -64,6 +66,25 @@ TEST(WorkerProcess, SilenceEnds) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_THAT(failure_of("sleep 100", 0.3), HasSubstr("no answer within 0.3 s"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
+}
+
+TEST(WorkerProcess, AWishToStopEndsTheWait) {
+  auto process = shell("sleep 100");
+  ASSERT_TRUE(process.ok());
+  core::StopToken stop;
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    stop.request_stop();
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  const core::StopScope scope(&stop);
+  const auto answer = process->exchange("question", 100);
+  later.join();
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().code, core::ErrorCode::kInterrupted);
+  EXPECT_TRUE(scope.has_interrupted());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
+  EXPECT_FALSE(process->is_running()) << "nobody reads an answer that comes later";
 }
 
 TEST(WorkerProcess, HalfALineIsNoAnswer) {
