@@ -32,7 +32,8 @@ core::Result<search::JudgeReport> ask_judge(const CompareRequest& request,
 /// Either file may have a number that only a sample near it shows.
 search::Landmarks landmarks_of(const core::Graph& a, const core::Graph& b,
                                runtime::Backend& backend, std::uint64_t seed) {
-  search::Landmarks landmarks{search::numbers_of(b), search::stretches_of(a, backend, seed)};
+  search::Landmarks landmarks{search::landmarks_by_input(b),
+                              search::stretches_of(a, backend, seed)};
   const auto more = search::stretches_of(b, backend, seed);
   landmarks.stretches.insert(landmarks.stretches.end(), more.begin(), more.end());
   return landmarks;

@@ -33,8 +33,7 @@ std::string error_text(const OutputError& error) {
 /// Whether a random sample has numbers beyond what a model usually reads.
 bool may_leave_range(const EquivalenceOptions& options, int sample) {
   const auto kind = kind_of(options, sample);
-  return kind &&
-         (is_wide(*kind) || *kind == SampleKind::kPoints || *kind == SampleKind::kStretched);
+  return kind && (is_wide(*kind) || is_about_points(*kind) || *kind == SampleKind::kStretched);
 }
 
 }  // namespace

@@ -91,8 +91,8 @@ core::Result<runtime::Executable> lean_executable(const Graph& graph, runtime::B
 SampleKind sample_kind(int turn) {
   using enum SampleKind;
   constexpr SampleKind kFirst[] = {kNormal, kExtreme, kMasks,  kZero,   kHalves,    kHuge,
-                                   kOne,    kTiny,    kPoints, kSpread, kStretched, kNormal};
-  constexpr SampleKind kLater[] = {kPoints,    kSpread, kHalves, kPoints,
+                                   kOne,    kTiny,    kPoints, kSpread, kStretched, kBeside};
+  constexpr SampleKind kLater[] = {kPoints,    kSpread, kHalves, kBeside,
                                    kStretched, kHalves, kPoints, kExtreme};
   static_assert(std::size(kFirst) == kSampleKinds);
   return turn < kSampleKinds

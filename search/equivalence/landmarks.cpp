@@ -255,8 +255,7 @@ std::optional<double> factor_to(StretchedRun& run, std::size_t crossing, double 
   return std::nullopt;
 }
 
-}  // namespace
-
+/// All finite numbers among attributes and small constants, each once; at most some dozens.
 std::vector<double> numbers_of(const Graph& graph) {
   std::vector<double> numbers;
   for (const NodeId id : graph.order()) {
@@ -266,6 +265,8 @@ std::vector<double> numbers_of(const Graph& graph) {
   }
   return numbers;
 }
+
+}  // namespace
 
 std::vector<std::vector<double>> landmarks_by_input(const Graph& graph) {
   const std::vector<double> all = numbers_of(graph);

@@ -11,8 +11,9 @@ namespace soapstone::search {
 
 /// Samples are drawn about these in addition to what the sampled graph shows by itself.
 struct Landmarks {
-  /// Numbers of another graph that is compared with it.
-  std::vector<double> numbers;
+  /// Those of another graph that is compared with it (landmarks_by_input); inputs beyond are the
+  /// sampled graph's alone.
+  std::vector<std::vector<double>> by_input;
   /// Factors of ordinary inputs that take a number inside the graph across one that it is compared
   /// with or clipped at.
   std::vector<double> stretches;
@@ -22,9 +23,6 @@ struct Landmarks {
 /// numbers equals a number of the graph, or that with the other sign. Then all numbers of the
 /// graph, since there may be other arithmetic between. Each list has every value once.
 std::vector<std::vector<double>> landmarks_by_input(const core::Graph& graph);
-
-/// All finite numbers among attributes and small constants, each once; at most some dozens.
-std::vector<double> numbers_of(const core::Graph& graph);
 
 /// Landmarks::stretches of the graph, for the ordinary inputs of that seed. Few runs of it; none if
 /// it is large or cannot be run here.

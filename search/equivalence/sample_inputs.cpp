@@ -120,6 +120,21 @@ double near(double landmark, DataType type, Random& random) {
   }
 }
 
+/// Beside the landmark, and so far from it that rounding does not matter: a sample in which some
+/// element falls on a threshold says little of the others.
+double beside(double landmark, DataType type, Random& random) {
+  const double sign = random.one_in(2) ? 1 : -1;
+  const double most = std::min(11.0, -std::log2(spacing(type)) - 3);
+  const double share = std::exp2(-random.integer(std::min(3.0, most), most));
+  return landmark == 0 ? sign * share : landmark * (1 + sign * share);
+}
+
+double draw_beside(const Drawing& drawing, Random& random) {
+  const auto landmark = any_landmark(drawing, random);
+  if (!landmark || random.one_in(8)) return random.normal() * std::exp2(random.integer(-3, 6));
+  return beside(*landmark, drawing.type, random);
+}
+
 double draw_point(const Drawing& drawing, Random& random) {
   const auto landmark = any_landmark(drawing, random);
   if (!landmark || random.one_in(8)) return random.normal() * std::exp2(random.integer(-3, 6));
@@ -159,6 +174,8 @@ double draw_real(const Drawing& drawing, Random& random) {
     return draw_half(drawing, random);
   case SampleKind::kPoints:
     return draw_point(drawing, random);
+  case SampleKind::kBeside:
+    return draw_beside(drawing, random);
   case SampleKind::kSpread:
     return draw_spread(drawing, random);
   case SampleKind::kStretched:
@@ -194,7 +211,7 @@ double draw_index(const Drawing& drawing, Random& random) {
   const auto bound = static_cast<double>(drawing.role.index_bound);
   if (kind == SampleKind::kZero) return 0;
   const auto least = static_cast<double>(drawing.role.least_index);
-  if (kind == SampleKind::kPoints) return draw_index_point(drawing, least, bound, random);
+  if (is_about_points(kind)) return draw_index_point(drawing, least, bound, random);
   const bool wraps = kind == SampleKind::kExtreme || kind == SampleKind::kTiny;
   return random.integer(wraps ? least : std::max(least, 0.0), bound - 1);
 }
@@ -234,6 +251,7 @@ double draw_integer(const Drawing& drawing, Random& random) {
   case SampleKind::kHalves:
     return between(-8, 8);
   case SampleKind::kPoints:
+  case SampleKind::kBeside:
     // Doubles hold no integers beyond 2^53 with their neighbors.
     if (const auto landmark = any_landmark(drawing, random))
       return within(std::clamp(std::trunc(*landmark), -0x1p53, 0x1p53) + random.integer(-1, 1));
@@ -269,7 +287,7 @@ double draw_opaque(const Drawing& drawing, Random& random) {
 /// Neither a division by zero nor one of the smallest number by −1, which ends processes: what is
 /// divided is below a thousand then.
 double draw_divisor(const Drawing& drawing, Random& random) {
-  const double size = random.integer(1, drawing.kind == SampleKind::kPoints ? 16 : 4);
+  const double size = random.integer(1, is_about_points(drawing.kind) ? 16 : 4);
   const bool may_be_negative =
       drawing.kind != SampleKind::kNormal && range_of(drawing.type).low < 0;
   return may_be_negative && random.one_in(2) ? -size : size;
@@ -316,15 +334,25 @@ std::vector<double> drawn_about(const Drawing& drawing, std::vector<double> land
 }
 
 bool needs_landmarks(SampleKind kind) {
-  return kind == SampleKind::kHalves || kind == SampleKind::kPoints || kind == SampleKind::kSpread;
+  return kind == SampleKind::kHalves || is_about_points(kind) || kind == SampleKind::kSpread;
 }
 
-/// The landmarks of each input, those of another graph behind them.
+/// One of each in turn, so that the first of both are among the first.
+std::vector<double> in_turn(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> all;
+  for (std::size_t k = 0; k < std::max(a.size(), b.size()); ++k) {
+    if (k < a.size()) all.push_back(a[k]);
+    if (k < b.size()) all.push_back(b[k]);
+  }
+  return all;
+}
+
+/// The landmarks of each input, and those of another graph.
 std::vector<std::vector<double>> all_landmarks(const core::Graph& graph,
                                                const Landmarks& landmarks) {
   auto all = landmarks_by_input(graph);
-  for (std::vector<double>& own : all)
-    own.insert(own.end(), landmarks.numbers.begin(), landmarks.numbers.end());
+  for (std::size_t k = 0; k < std::min(all.size(), landmarks.by_input.size()); ++k)
+    all[k] = in_turn(all[k], landmarks.by_input[k]);
   return all;
 }
 
@@ -365,6 +393,8 @@ std::string_view to_string(SampleKind kind) {
     return "halves and small numbers";
   case SampleKind::kPoints:
     return "values about the model's own numbers";
+  case SampleKind::kBeside:
+    return "values beside the model's own numbers";
   case SampleKind::kSpread:
     return "values of all magnitudes";
   case SampleKind::kStretched:
@@ -375,6 +405,10 @@ std::string_view to_string(SampleKind kind) {
 
 bool is_level(SampleKind kind) {
   return kind == SampleKind::kZero || kind == SampleKind::kOne || kind == SampleKind::kTiny;
+}
+
+bool is_about_points(SampleKind kind) {
+  return kind == SampleKind::kPoints || kind == SampleKind::kBeside;
 }
 
 bool is_short(double value) {

@@ -22,6 +22,7 @@ enum class SampleKind : std::uint8_t {
   /// them by sums and products of such numbers is exact.
   kHalves,
   kPoints,     ///< Numbers of the model and their neighbors; the first and last indices.
+  kBeside,     ///< Likewise, but nothing so near to a number that rounding decides.
   kSpread,     ///< Of every magnitude, from 1 up to the root of the largest number.
   kStretched,  ///< Ordinary ones, all times one factor (Landmarks::stretches).
 };
@@ -31,6 +32,8 @@ std::string_view to_string(SampleKind kind);
 bool is_level(SampleKind kind);
 /// Whether there are numbers so large that their products are near the ends of their types.
 bool is_wide(SampleKind kind);
+
+bool is_about_points(SampleKind kind);
 
 /// Whether the number has ten digits or less, in base two, so that sums and products of some such
 /// numbers are exact in f32.

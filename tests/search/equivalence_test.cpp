@@ -532,8 +532,64 @@ TEST(SampleInputs, PointsMeetTheNumbersOfTheModel) {
   };
   EXPECT_TRUE(between(7.5, 7.6));
   EXPECT_TRUE(between(7.4, 7.5));
-  const auto other = sample_inputs(graph, SampleKind::kPoints, 1, {{1234}, {}})[0].to_doubles();
+  const auto other = sample_inputs(graph, SampleKind::kPoints, 1, {{{1234}}, {}})[0].to_doubles();
   EXPECT_TRUE(std::ranges::find(other, 1234) != other.end());
+}
+
+TEST(SampleInputs, BesideTheNumbersRoundingDecidesNothing) {
+  const auto graph = graph_of(R"(graph g
+  x: f32[256]
+  a = full(; shape=[], value=0.9)
+  b = full(; shape=[], value=0.5)
+  c = full(; shape=[], value=32.1)
+  s = mul(x, a)
+  t = add(s, b)
+  m = less(t, c)
+  return m
+)");
+  const double at = (32.1 - 0.5) / 0.9;
+  for (std::uint64_t seed = 1; seed < 5; ++seed) {
+    const auto values = sample_inputs(graph, SampleKind::kBeside, seed)[0].to_doubles();
+    const auto count = [&](double low, double high) {
+      return std::ranges::count_if(values, [&](double v) { return low < v / at && v / at < high; });
+    };
+    EXPECT_GE(count(1, 1.02), 3) << seed;
+    EXPECT_GE(count(0.98, 1), 3) << seed;
+    EXPECT_EQ(count(0.9999, 1.0001), 0) << seed;
+  }
+}
+
+/// A sample with an element at the threshold excuses what differs anywhere else in it.
+TEST(Equivalence, AThresholdBehindAScaleThatIsTwoPercentOff) {
+  const auto with = [](const char* number) {
+    return graph_of(std::string(R"(graph g
+  x: f32[8, 16]
+  a = full(; shape=[], value=0.9)
+  b = full(; shape=[], value=0.5)
+  c = full(; shape=[], value=)") +
+                    number + R"()
+  s = mul(x, a)
+  t = add(s, b)
+  m = less(c, t)
+  h = add(x, x)
+  y = where(m, h, x)
+  return y
+)");
+  };
+  const auto backend = runtime::make_reference_backend();
+  const auto original = with("32.1");
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    EquivalenceOptions options;
+    options.samples = default_samples(original);
+    options.seed = seed;
+    const auto same =
+        check_equivalence(original, with("32.1"), *backend, options, core::silent(), {});
+    const auto off =
+        check_equivalence(original, with("32.742"), *backend, options, core::silent(), {});
+    ASSERT_TRUE(same.ok() && off.ok());
+    EXPECT_TRUE(same->equal) << seed;
+    EXPECT_FALSE(off->equal) << seed;
+  }
 }
 
 TEST(SampleInputs, SpreadOnesHaveEveryMagnitude) {

@@ -100,6 +100,36 @@ def threshold_behind_scale_and_shift(draw):
             above(x, c * 1.02, 2.0, before=before, **numbers))
 
 
+@family
+def threshold_behind_a_chain(draw):
+    """t = e - (b - x) / d * a, and the same number solved for x beside it."""
+    x, c = draw.choice([reals(draw), "float[64,64] x"]), round(draw.uniform(9, 40), 1)
+    numbers = {"a": round(draw.uniform(0.2, 3), 2), "b": round(draw.uniform(-9, 9), 1),
+               "d": round(draw.uniform(0.5, 4), 2), "e": round(draw.uniform(-3, 3), 1)}
+    before = "u = Sub(b, x) v = Div(u, d) w = Mul(v, a) t = Sub(e, w)"
+    return (above(x, c, 2.0, before=before, **numbers), below_or_equal(x, c, 2.0, before=before, **numbers),
+            above(x, c * 1.02, 2.0, before=before, **numbers))
+
+
+@family
+def threshold_solved_for_the_input(draw):
+    """The scale is a power of two, so that both files decide alike, without a number in common."""
+    x, a, b = reals(draw), 2.0 ** draw.choice([-2, 1, 2]), float(draw.randint(-9, 9))
+    at = draw.randint(40, 200) / 8
+    return (above(x, at, 2.0), below_or_equal(x, at * a, 2.0, before="t = Mul(x, a)", a=a),
+            below_or_equal(x, at * a * 1.02 + b, 2.0, before="u = Mul(x, a) t = Add(u, b)", a=a, b=b))
+
+
+@family
+def bound_behind_scale_and_shift(draw):
+    x, c = reals(draw), round(draw.uniform(4, 30), 1)
+    numbers = {"a": round(draw.uniform(0.1, 0.9), 2), "b": round(draw.uniform(-3, 3), 1)}
+    before = "u = Mul(x, a) t = Add(u, b)"
+    return (model(x, f"{before} d = Sub(t, c) y = Relu(d)", c=c, **numbers),
+            model(x, f"{before} m = Max(t, c) y = Sub(m, c)", c=c, **numbers),
+            model(x, f"{before} m = Max(t, d) y = Sub(m, c)", c=c, d=c * 1.02, **numbers))
+
+
 def matrix(draw, n):
     return np.random.default_rng(draw.randrange(2**32)).standard_normal((n, n)).astype(np.float32)
 
