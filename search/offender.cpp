@@ -30,35 +30,44 @@ std::vector<std::string> names_of(const Lemma& lemma, const rules::RuleSet& rule
 
 }  // namespace
 
+/// None: the step cannot be taken there.
+std::optional<Optimizer::Waypoint> Optimizer::after(const SimplifyStep& step,
+                                                    const Graph& graph) const {
+  switch (step.kind) {
+  case SimplifyStep::Kind::kDecideChoices: {
+    auto decided = decide_choices(graph, step.match.nodes);
+    if (!decided) return std::nullopt;
+    return Waypoint{*std::move(decided), {}, true, "deciding choices that constants make", true};
+  }
+  case SimplifyStep::Kind::kMergeDuplicates:
+    return Waypoint{
+        merge_duplicates(graph, nullptr, !freeze_), {}, true, "merging equal operators"};
+  case SimplifyStep::Kind::kRule: {
+    const rules::Rule& rule = baseline_.rules()[step.rule];
+    auto next = rules::apply(graph, rule, step.match);
+    if (!next) return std::nullopt;
+    return Waypoint{*std::move(next), {rule.base_name}, true, rule.base_name};
+  }
+  }
+  return std::nullopt;
+}
+
 /// The original first, the result last.
 std::vector<Optimizer::Waypoint> Optimizer::waypoints() const {
   std::vector<Waypoint> way{{original_, {}, true, "reading and writing the model"}};
   Graph graph = original_;
   for (const SimplifyStep& step : report_.simplify.steps) {
-    if (step.decides) {
-      auto decided = decide_choices(graph, step.match.nodes);
-      if (!decided) break;
-      graph = *std::move(decided);
-      way.push_back({graph, {}, true, "deciding choices that constants make", true});
-      continue;
-    }
-    if (!step.rule) {
-      graph = merge_duplicates(graph, nullptr, !freeze_);
-      way.push_back({graph, {}, true, "merging equal operators"});
-      continue;
-    }
-    const rules::Rule& rule = baseline_.rules()[*step.rule];
-    auto next = rules::apply(graph, rule, step.match);
+    auto next = after(step, graph);
     if (!next) break;  // what is left is found as a whole
-    graph = *std::move(next);
-    way.push_back({graph, {rule.base_name}, true, rule.base_name});
+    graph = next->graph;
+    way.push_back(*std::move(next));
   }
   if (!chosen_) return way;
   for_each_graph(report_.baseline, rules_.rules(), report_.steps,
-                 [&](const Step& step, const Graph& after) {
+                 [&](const Step& step, const Graph& rewritten) {
                    const auto names = step.lemma ? names_of(*step.lemma, rules_.rules())
                                                  : std::vector{step.base_rule};
-                   way.push_back({after, names, false, step.base_rule});
+                   way.push_back({rewritten, names, false, step.base_rule});
                    return true;
                  });
   way.push_back({report_.graph, {}, false, "merging equal operators"});

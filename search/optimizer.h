@@ -98,6 +98,7 @@ class Optimizer {
   void note_interrupt();
 
   core::Result<bool> take_out_offender(int round);
+  std::optional<Waypoint> after(const SimplifyStep& step, const core::Graph& graph) const;
   std::vector<Waypoint> waypoints() const;
   core::Result<bool> differs(const core::Graph& graph);
   std::string finder() const;

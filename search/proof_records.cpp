@@ -31,12 +31,16 @@ ProofChain Optimizer::chain_of_baseline(std::size_t steps) const {
   ProofChain chain;
   chain.input = original_.hash();
   for (const SimplifyStep& step : std::span(report_.simplify.steps).first(steps)) {
-    if (step.rule) {
-      chain.add_rule(baseline_.rules()[*step.rule], step.match, step.hash);
-    } else if (step.decides) {
+    switch (step.kind) {
+    case SimplifyStep::Kind::kRule:
+      chain.add_rule(baseline_.rules()[step.rule], step.match, step.hash);
+      break;
+    case SimplifyStep::Kind::kDecideChoices:
       chain.add_choices(step.match.nodes, step.hash);
-    } else {
+      break;
+    case SimplifyStep::Kind::kMergeDuplicates:
       chain.add(ChainStep::Kind::kMergeDuplicates, step.hash);
+      break;
     }
   }
   return chain;
@@ -67,7 +71,7 @@ void Optimizer::record_chain() {
 void Optimizer::for_each_use(
     const std::function<void(verifier::Admission&, core::RuleId, const rules::Match&)>& use) const {
   for (const SimplifyStep& step : report_.simplify.steps)
-    if (step.rule) use(baseline_, *step.rule, step.match);
+    if (step.kind == SimplifyStep::Kind::kRule) use(baseline_, step.rule, step.match);
   if (!chosen_) return;
   for (const Step& step : report_.steps) {
     if (!step.lemma) use(rules_, step.id, step.match);
@@ -106,8 +110,8 @@ void Optimizer::note_specials() {
 void Optimizer::note_proofs() {
   std::set<std::string> applied;
   for (const SimplifyStep& step : report_.simplify.steps)
-    if (step.rule && !baseline_.is_proved(*step.rule))
-      applied.insert(baseline_.rules()[*step.rule].base_name);
+    if (step.kind == SimplifyStep::Kind::kRule && !baseline_.is_proved(step.rule))
+      applied.insert(baseline_.rules()[step.rule].base_name);
   if (chosen_) {
     for (const Step& step : chosen().steps) {
       if (!step.lemma && !rules_.is_proved(step.id)) applied.insert(step.base_rule);

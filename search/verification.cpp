@@ -47,7 +47,7 @@ Latitude Optimizer::latitude() const {
     all.may_lose = all.may_lose || one.may_lose;
   };
   for (const SimplifyStep& step : report_.simplify.steps)
-    if (step.rule) note(baseline_.rules()[*step.rule]);
+    if (step.kind == SimplifyStep::Kind::kRule) note(baseline_.rules()[step.rule]);
   for (const Step& step : report_.steps) {
     if (!step.lemma) note(rules_.rules()[step.id]);
     for (std::size_t k = 0; step.lemma && k < step.lemma->steps.size(); ++k)

@@ -77,7 +77,7 @@ core::Result<bool> apply_once(Graph& graph, verifier::Admission& admission,
     if (++rewrites > bounds.rewrites || graph.order().size() > bounds.nodes)
       return endless(rules[rule], rewrites, graph.order().size());
     ++report.rules_applied[rules[rule].base_name];
-    report.steps.push_back({rule, false, match, graph.hash()});
+    report.steps.push_back({SimplifyStep::Kind::kRule, rule, match, graph.hash()});
   }
   return changed;
 }
@@ -189,7 +189,7 @@ void merge(Graph& graph, SimplifyReport& report, bool behind_opaque) {
   report.merged_duplicates += merged;
   // Equal constants that become one leave the hash as it is; a later step may need that they are.
   if (graph.hash() != before || count_tensors(graph) != tensors_before)
-    report.steps.push_back({std::nullopt, false, {}, graph.hash()});
+    report.steps.push_back({.kind = SimplifyStep::Kind::kMergeDuplicates, .hash = graph.hash()});
 }
 
 void decide(Graph& graph, SimplifyReport& report, const MayVary& may_vary) {
@@ -198,9 +198,9 @@ void decide(Graph& graph, SimplifyReport& report, const MayVary& may_vary) {
   auto decided = decide_choices(graph, choices);
   CHECK(decided.has_value(), "these choices are decided");
   graph = *std::move(decided);
-  rules::Match match;
-  match.nodes = std::move(choices);
-  report.steps.push_back({std::nullopt, true, std::move(match), graph.hash()});
+  SimplifyStep step{.kind = SimplifyStep::Kind::kDecideChoices, .hash = graph.hash()};
+  step.match.nodes = std::move(choices);
+  report.steps.push_back(std::move(step));
 }
 
 }  // namespace

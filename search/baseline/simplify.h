@@ -20,9 +20,14 @@
 namespace soapstone::search {
 
 struct SimplifyStep {
-  std::optional<core::RuleId> rule;  ///< None: equal nodes were merged, or choices decided.
-  bool decides = false;              ///< decide_choices() of match.nodes; else merge_duplicates().
-  rules::Match match;
+  enum class Kind : std::uint8_t {
+    kRule,             ///< `rule` at `match`.
+    kMergeDuplicates,  ///< merge_duplicates()
+    kDecideChoices,    ///< decide_choices() of `match.nodes`.
+  };
+  Kind kind = Kind::kMergeDuplicates;
+  core::RuleId rule = core::RuleId::none();
+  rules::Match match = {};
   std::uint64_t hash = 0;  ///< Hash of the graph after the step.
 };
 

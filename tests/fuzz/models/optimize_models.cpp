@@ -222,7 +222,7 @@ json applied_rules(const Rules& rules, const search::OptimizeReport& report) {
                        types_with_edges(rule), changes_zero_sign(rule)});
   };
   for (const search::SimplifyStep& step : report.simplify.steps)
-    if (step.rule) add(rules.baseline[*step.rule]);
+    if (step.kind == search::SimplifyStep::Kind::kRule) add(rules.baseline[step.rule]);
   if (report.result != search::ResultKind::kRewritten) return applied;
   for (const search::Step& step : report.steps) {
     if (!step.lemma) {
