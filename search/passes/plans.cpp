@@ -348,7 +348,10 @@ Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewriteP
   for (const rules::RewritePlan& plan : plans) {
     if (stopped()) break;
     if (!plan.is_alternative) begin = best;
-    if (!may_pay(*begin, plan, best->candidate.score)) continue;
+    if (!may_pay(*begin, plan, best->candidate.score)) {
+      ++left_out_;
+      if (!takes_all_) continue;
+    }
     std::vector<Progress> all = taken(*begin, plan, Asks::kNothing);
     if (asks_ == Asks::kProofs && std::ranges::any_of(all, gains))
       all = taken(*begin, plan, Asks::kProofs);

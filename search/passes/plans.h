@@ -2,6 +2,8 @@
 // graph (rules/batching, rules/linear_maps, rules/windows).
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -36,6 +38,11 @@ class PlanTaker {
             std::function<bool(const rules::Rule&)> may_be_used, bool behind_opaque = true);
   /// Where NaN and infinities matter in the graph from which all candidates come. Not thread-safe.
   void set_specials(ops::SpecialValues specials) { specials_ = std::move(specials); }
+  /// For tests: from now on plans are taken in whole graphs, too, where a graph under edit has
+  /// shown that they do not pay. The results are the same.
+  void take_all_plans() { takes_all_ = true; }
+  /// Plans that a graph under edit has shown not to pay.
+  std::size_t left_out() const { return left_out_; }
 
   // Drafts: no rule whose proof was refused is used, but there are steps of which none was asked
   // for (Step::draft). Thread-safe, while nobody proves or clears. Precondition: the plans were
@@ -108,6 +115,8 @@ class PlanTaker {
   const Objective& objective_;
   std::function<bool(const rules::Rule&)> may_be_used_;
   bool behind_opaque_;
+  bool takes_all_ = false;
+  std::atomic<std::size_t> left_out_ = 0;
   ops::SpecialValues specials_;
   Asks asks_ = Asks::kNothing;
   /// By name, rules made for graphs of which a proof was asked.

@@ -3,11 +3,14 @@
 #include <atomic>
 #include <filesystem>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "cost/models/cost_model.h"
 #include "rules/matching/edited_graph.h"
+#include "search/passes/plan_moves.h"
+#include "search/passes/plans.h"
 #include "search/search.h"
 #include "search_fixture.h"
 #include "tests/runtime/random_graph_text.h"
@@ -132,6 +135,69 @@ TEST(PlanWork, FewWholeGraphsArePriced) {
   search(towers(kTowers), admission, cost, options, core::silent(), {});
   EXPECT_GT(cost.changes, 100U);
   EXPECT_LT(2 * cost.wholes, cost.changes);
+}
+
+/// All finders, one after the other, each on what the ones before have made of the graph. A plan
+/// that a graph under edit has shown not to pay does not pay in whole graphs either, or they would
+/// come to another result.
+class LeftOutPlans : public ::testing::Test {
+ protected:
+  void expect_same(const Graph& graph, bool behind_opaque) {
+    const rules::RuleSet none(std::vector<rules::Rule>{});
+    verifier::Admission admission(none);
+    const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
+    const Objective objective(*cost);
+    const ObjectiveStage stage = objective.first_stage(graph);
+    PlanTaker quick(admission, objective, {}, behind_opaque),
+        whole(admission, objective, {}, behind_opaque);
+    const ops::SpecialValues specials(graph);
+    has_specials_ = has_specials_ || !specials.none();
+    quick.set_specials(specials);
+    whole.set_specials(specials);
+    whole.take_all_plans();
+    Candidate now{graph, cost->graph_cost(graph).total_us, {}, objective.score(graph, stage)};
+    for (const PlanMove& move : plan_moves()) {
+      for (const PlanFinder find : move.finders) {
+        Candidate next = quick.take(now, find, stage, [] { return false; });
+        const Candidate other = whole.take(now, find, stage, [] { return false; });
+        ASSERT_EQ(next.graph.hash(), other.graph.hash());
+        ASSERT_EQ(next.cost_us, other.cost_us);
+        ASSERT_EQ(next.steps.size(), other.steps.size());
+        taken_ += next.steps.size() - now.steps.size();
+        now = std::move(next);
+      }
+    }
+    left_out_ += quick.left_out();
+    EXPECT_EQ(quick.left_out(), whole.left_out());
+  }
+
+  std::size_t taken_ = 0, left_out_ = 0;
+  bool has_specials_ = false;
+};
+
+TEST_F(LeftOutPlans, DoNotPay) {
+  for (unsigned seed = 0; seed < 24; ++seed) {
+    SCOPED_TRACE(seed);
+    expect_same(graph_of(runtime::test::RandomGraphText(seed).make(24)), seed % 4 != 0);
+  }
+  expect_same(towers(6), true);
+  EXPECT_GT(taken_, 40U);
+  EXPECT_GT(left_out_, 200U);
+  EXPECT_FALSE(has_specials_);
+}
+
+/// A logarithm of what may be negative, and a tanh that makes numbers of infinities.
+TEST_F(LeftOutPlans, DoNotPayWhereNaNMatters) {
+  for (unsigned seed = 100; seed < 112; ++seed) {
+    SCOPED_TRACE(seed);
+    std::string text = runtime::test::RandomGraphText(seed).make(24);
+    for (std::size_t at = 0; (at = text.find("= relu(", at)) != std::string::npos; ++at)
+      text.replace(at, 7, "= log(");
+    expect_same(graph_of(text), true);
+  }
+  EXPECT_TRUE(has_specials_);
+  EXPECT_GT(taken_, 10U);
+  EXPECT_GT(left_out_, 50U);
 }
 
 }  // namespace
