@@ -52,6 +52,13 @@ std::string why_unchanged(const search::OptimizeReport& report) {
   }
 }
 
+/// What rules within bodies may do, the whole may do.
+void widen(search::Latitude& all, const search::Latitude& one) {
+  all.may_overflow = all.may_overflow || one.may_overflow;
+  all.may_recover = all.may_recover || one.may_recover;
+  all.may_lose = all.may_lose || one.may_lose;
+}
+
 class BodiesJob {
  public:
   BodiesJob(const OptimizeRequest& request, const OptimizeJob& job, search::OptimizeReport& report,
@@ -175,6 +182,7 @@ class BodiesJob {
       return status;
     }
     outcome.is_improved = true;
+    widen(report_.latitude, result.report.latitude);
     body_checked_ = result.report.equivalence;
     return core::Done{};
   }
@@ -240,8 +248,10 @@ class BodiesJob {
     context_.progress.stage("checking the model with its new bodies");
     std::vector<SizedOriginal> originals{{job_.model.graph, "the sizes given", true}};
     add_other_sizes(model, originals);
-    SOAPSTONE_ASSIGN_OR_RETURN(const FileJudgment judgment,
-                               judge_file(request_, job_, file, originals, {}, context_));
+    for (SizedOriginal& original : originals) original.has_checked_bodies = true;
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        const FileJudgment judgment,
+        judge_file(request_, job_, file, originals, report_.latitude, context_));
     if (judgment.looked_at.empty() && judgment.difference.empty() && !request_.allow_unchecked)
       return std::string("no runtime runs both files");
     judged_ = judgment.first;

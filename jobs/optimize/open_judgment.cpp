@@ -24,8 +24,11 @@ search::JudgeReport judged_at(const OptimizeJob& job, const SizedOriginal& origi
   judgment.explain_overflow_by([&](const core::Graph& graph, int sample) {
     // Between the nodes of a file that is no graph of ours nobody looks. On values up to the ends
     // of their types numbers overflow there, and all that follows differs.
-    if (!original.result)
-      return std::vector<bool>(graph.outputs().size(), search::has_wide_inputs(verify, sample));
+    if (!original.result) {
+      const bool may_follow =
+          !original.has_checked_bodies && search::has_wide_inputs(verify, sample);
+      return std::vector<bool>(graph.outputs().size(), may_follow);
+    }
     if (!check) {
       if (auto made = search::EquivalenceCheck::make(original.graph, *job.backend, verify))
         check = *std::move(made);

@@ -20,6 +20,9 @@ struct SizedOriginal {
   std::string sizes;                       ///< "N=2, T=6"
   bool has_own_inputs = false;             ///< Whether the inputs of the request fit.
   std::optional<core::Graph> result = {};  ///< What was made of it, if that is one graph.
+  /// Whether bodies of nodes were checked by themselves, with what overflows in them: then finite
+  /// numbers of the whole that differ are never excused.
+  bool has_checked_bodies = false;
 };
 
 struct FileJudgment {

@@ -529,8 +529,12 @@ std::vector<bool> EquivalenceCheck::leaves_range(const Graph& other, int sample)
   auto side = state.make_other(other, state.samples());
   if (!side) return all;
   std::vector<bool> leaving = state.leaves_range_on(sample, *side);
-  // With opaque nodes, numbers of outputs are others here.
-  return leaving.size() == all.size() ? leaving : all;
+  if (state.cut.cut_nodes == 0) return leaving;
+  // What lies behind opaque nodes is not seen. From numbers of ordinary magnitude they are taken to
+  // make such numbers; else all may have overflowed in them.
+  const bool may_leave =
+      has_wide_inputs(state.options, sample) || std::ranges::find(leaving, true) != leaving.end();
+  return std::vector<bool>(all.size(), may_leave);
 }
 
 core::Result<EquivalenceReport> check_equivalence(const Graph& a, const Graph& b,

@@ -133,6 +133,28 @@ class Bodies(unittest.TestCase):
                     [value("x")], [value("y")],
                     [numpy_helper.from_array(np.float32(0), "zero"), floats("shared", 8, 8)])
 
+    def test_what_overflows_otherwise_in_a_body_is_no_difference(self):
+        """(x·A)·B becomes x·(A·B), which overflows at other inputs, as the rule says of itself."""
+        random = np.random.default_rng(1)
+
+        def branch(prefix):
+            weights = [numpy_helper.from_array((size * random.standard_normal((8, 8))).astype(np.float32), prefix + name)
+                       for name, size in [("v", 1000), ("w", 0.001)]]
+            return helper.make_graph(
+                [node("MatMul", ["h", prefix + "v"], [prefix + "t"]),
+                 node("MatMul", [prefix + "t", prefix + "w"], [prefix + "y"])], prefix, [],
+                [value(prefix + "y")], weights)
+        model = save("overflow.onnx", [node("Relu", ["x"], ["h"]),
+                                       node("ReduceSum", ["x"], ["total"], keepdims=0),
+                                       node("Greater", ["total", "zero"], ["positive"]),
+                                       node("If", ["positive"], ["y"], "choose", then_branch=branch("t"),
+                                            else_branch=branch("e"))],
+                     [value("x")], [value("y")], [numpy_helper.from_array(np.float32(0), "zero")])
+        result, report = self.optimize(model, rules=["--only", "associate_matmuls_right"])
+        self.improved(report)
+        x = random.standard_normal((4, 8)).astype(np.float32)
+        self.same(model, result, {"x": x}, {"x": -np.abs(x)})
+
     def test_both_branches_of_a_condition_on_data(self):
         model = self.data_dependent_if("if.onnx")
         result, report = self.optimize(model, rules=())
