@@ -2,6 +2,8 @@
 #include "cli/optimize/explanation_drawing.h"
 
 #include <map>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -67,6 +69,27 @@ std::string rules_label(const jobs::ExplainedChange& change) {
   return label + "\\l";
 }
 
+struct DrawnChange {
+  const jobs::ExplainedChange* change;
+  std::string title;
+};
+
+std::vector<DrawnChange> all_changes(const jobs::ExplainedResult& result) {
+  std::vector<DrawnChange> all;
+  const auto add = [&](const jobs::ExplainedResult& part, const std::string& where) {
+    for (std::size_t k = 0; k < part.changes.size(); ++k) {
+      const std::size_t places = part.changes[k].places.size();
+      all.push_back(
+          {&part.changes[k], fmt::format("change {}{}: {:+.1f} us in {} place{}", k + 1, where,
+                                         part.changes[k].gain_us, places, places == 1 ? "" : "s")});
+    }
+  };
+  add(result, "");
+  for (const jobs::ExplainedBody& body : result.bodies)
+    add(body.explanation, " in the " + body.where);
+  return all;
+}
+
 }  // namespace
 
 std::string explanation_dot(const jobs::ExplainedResult& result) {
@@ -74,20 +97,18 @@ std::string explanation_dot(const jobs::ExplainedResult& result) {
                      "  graph [style=rounded, color=gray, fontname=Helvetica];\n"
                      "  node [shape=box, style=rounded, fontname=Helvetica, fontsize=11];\n"
                      "  edge [fontname=Helvetica, fontsize=9];\n";
-  for (std::size_t k = 0; k < result.changes.size(); ++k) {
-    const jobs::ExplainedChange& change = result.changes[k];
-    const std::string title =
-        fmt::format("change {}: {:+.1f} us in {} place{}", k + 1, change.gain_us,
-                    change.places.size(), change.places.size() == 1 ? "" : "s");
-    text += fmt::format("  subgraph cluster_c{} {{\n    label=\"{}{}\";\n", k, title,
-                        rules_label(change));
+  const std::vector<DrawnChange> all = all_changes(result);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const jobs::ExplainedChange& change = *all[k].change;
+    text += fmt::format("  subgraph cluster_c{} {{\n    label=\"{}{}\";\n", k,
+                        dot_escaped(all[k].title), rules_label(change));
     text += side_text(change, change.after, fmt::format("a{}", k), "now");
     text += side_text(change, change.before, fmt::format("b{}", k), "before");
     text += "  }\n";
     if (k < kInARow) continue;
     // Below the change that is a row above.
     const std::size_t above = k - kInARow;
-    const std::size_t last = result.changes[above].before.size() - 1;
+    const std::size_t last = all[above].change->before.size() - 1;
     text += fmt::format("  b{}_{} -> b{}_0 [style=invis, minlen=3];\n", above, last, k);
   }
   return text + "}\n";

@@ -129,6 +129,17 @@ std::string baseline_text(const jobs::ExplainedResult& result) {
   return text;
 }
 
+/// Of the graph around bodies, or of one of these.
+std::string changes_text(const jobs::ExplainedResult& result, std::set<std::string>& met) {
+  std::string text = baseline_text(result);
+  if (result.changes.empty()) return text + "\nthe search changed nothing\n";
+  if (met.empty())
+    text += "\nGains are predicted microseconds a run; a negative one enables later rules.\n";
+  for (std::size_t k = 0; k < result.changes.size(); ++k)
+    text += change_text(result.changes[k], k + 1, result.changes.size(), met);
+  return text;
+}
+
 ordered_json operators_json(const std::vector<jobs::ExplainedOperator>& operators) {
   ordered_json json = ordered_json::array();
   for (const jobs::ExplainedOperator& op : operators) {
@@ -167,12 +178,11 @@ ordered_json change_json(const jobs::ExplainedChange& change) {
 }  // namespace
 
 std::string explanation_text(const jobs::ExplainedResult& result) {
-  std::string text = "\nexplanation\n" + baseline_text(result);
-  if (result.changes.empty()) return text + "\nthe search changed nothing\n";
-  text += "\nGains are predicted microseconds a run; a negative one enables later rules.\n";
   std::set<std::string> met;
-  for (std::size_t k = 0; k < result.changes.size(); ++k)
-    text += change_text(result.changes[k], k + 1, result.changes.size(), met);
+  std::string text = "\nexplanation\n" + changes_text(result, met);
+  for (const jobs::ExplainedBody& body : result.bodies)
+    text += fmt::format("\nin the {}, as a model of its own\n{}", body.where,
+                        changes_text(body.explanation, met));
   return text;
 }
 
@@ -186,6 +196,13 @@ ordered_json explanation_json(const jobs::ExplainedResult& result) {
   }
   for (const jobs::ExplainedChange& change : result.changes)
     json["changes"].push_back(change_json(change));
+  if (result.bodies.empty()) return json;
+  json["bodies"] = ordered_json::array();
+  for (const jobs::ExplainedBody& body : result.bodies) {
+    ordered_json one = {{"body", body.where}};
+    one.update(explanation_json(body.explanation));
+    json["bodies"].push_back(std::move(one));
+  }
   return json;
 }
 

@@ -145,9 +145,11 @@ class BodiesJob {
     request.shapes = body.shapes;
     request.output = folder_ / "optimized.onnx";
     request.batch = 0;
-    request.dry_run = request.strict = request.explain = false;
+    request.dry_run = request.strict = false;
     request.inputs.clear();
     request.trace.clear();
+    request.trace_around = job_.trace.get();
+    request.body = body.where;
     request.resume.clear();
     // The graph around the bodies had the other half.
     const double share = 0.5 / static_cast<double>(std::max<std::size_t>(bodies, 1));
@@ -210,6 +212,10 @@ class BodiesJob {
       outcome.cost_after_us = outcome.cost_before_us;
     }
     for (const search::RuleUse& use : report.rules_applied) outcome.rules.push_back(use.rule);
+    if (result.explanation) {
+      outcome.explanation = std::move(result.explanation);
+      outcome.explanation->bodies.clear();
+    }
     inner = std::move(result.run.bodies);
     for (BodyOutcome& body : inner) {
       body.where += ", in " + outcome.where;

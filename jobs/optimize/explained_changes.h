@@ -53,10 +53,18 @@ struct ExplainedBaselineRule {
   int count = 0;
 };
 
+struct ExplainedBody;
+
 struct ExplainedResult {
   std::vector<ExplainedBaselineRule> baseline;
   int merged_duplicates = 0;
   std::vector<ExplainedChange> changes;  ///< Largest gain first.
+  std::vector<ExplainedBody> bodies;     ///< Those that are improved, of If, Loop and Scan.
+};
+
+struct ExplainedBody {
+  std::string where;            ///< BodyOutcome::where
+  ExplainedResult explanation;  ///< Without bodies: those within are beside it.
 };
 
 ExplainedResult explain(const search::OptimizeReport& report, const rules::RuleSet& baseline,

@@ -159,7 +159,11 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   run.total_wall_s = std::chrono::duration<double>(SteadyClock::now() - started).count();
   run.peak_rss_mb = peak_rss_mb();
   if (job.trace) SOAPSTONE_RETURN_IF_ERROR(job.trace->run_ends(outcome.report, run));
-  if (request.explain) outcome.explanation = explain(outcome.report, baseline_rules, search_rules);
+  if (!request.explain) return outcome;
+  outcome.explanation = explain(outcome.report, baseline_rules, search_rules);
+  for (BodyOutcome& body : run.bodies)
+    if (body.is_improved && body.explanation)
+      outcome.explanation->bodies.push_back({body.where, *body.explanation});
   return outcome;
 }
 

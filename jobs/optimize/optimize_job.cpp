@@ -357,8 +357,10 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   job.optimize.search.admits_made = admits_made(request, job);
   if (!request.trace.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(job.trace, TraceWriter::create(request.trace));
-    job.optimize.search.trace = job.trace.get();
+  } else if (request.trace_around != nullptr) {
+    job.trace = TraceWriter::of_body(*request.trace_around, request.body);
   }
+  job.optimize.search.trace = job.trace.get();
   if (!request.resume.empty()) {
     job.checkpoint = std::make_unique<search::Checkpoint>(request.resume);
     job.optimize.search.checkpoint = job.checkpoint.get();

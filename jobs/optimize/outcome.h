@@ -24,7 +24,8 @@ struct BodyOutcome {
   double cost_before_us = 0, cost_after_us = 0;  ///< Of one run of it, by the cost model.
   /// Time before / time after of the body alone, in the runtime of the deployment.
   std::optional<cost::RatioInterval> speedup;
-  std::vector<std::string> rules;  ///< Rule::base_name of what was applied.
+  std::vector<std::string> rules;              ///< Rule::base_name of what was applied.
+  std::optional<ExplainedResult> explanation;  ///< If the request asks for it.
 };
 
 /// How the run went, besides the result of the search.

@@ -21,6 +21,8 @@
 
 namespace soapstone::jobs {
 
+class TraceWriter;
+
 /// By what the search compares graphs.
 enum class CostKind : std::uint8_t {
   kMeasured,  ///< Kernels timed on the device.
@@ -87,6 +89,10 @@ struct OptimizeRequest {
   // Records to write; empty paths: none.
   std::string proof, trace, resume;
   bool explain = false;  ///< Fills OptimizeOutcome::explanation.
+  /// If the model is the body of a node: the trace of the model around it, which has the body's
+  /// events, too, and must outlive the job. Null: there is none.
+  const TraceWriter* trace_around = nullptr;
+  std::string body;  ///< Its name in that trace.
 
   /// Whether costs are times, so that results can be timed, too.
   bool measures() const {

@@ -20,8 +20,11 @@ class TraceWriter final : public search::TraceSink {
  public:
   /// Errors: kInvalidInput if the file cannot be written.
   static core::Result<std::unique_ptr<TraceWriter>> create(const std::string& path);
-  /// Use create().
-  explicit TraceWriter(std::unique_ptr<core::LineFile> file);
+  /// For the graph inside a node: its events are in that trace, with the body's name.
+  static std::unique_ptr<TraceWriter> of_body(const TraceWriter& around, const std::string& body);
+  /// Use create() or of_body().
+  struct Lines;
+  TraceWriter(std::shared_ptr<Lines> lines, std::string body);
   ~TraceWriter() override;
 
   void run_begins(const OptimizeRequest& request, const OptimizeJob& job);
@@ -34,8 +37,8 @@ class TraceWriter final : public search::TraceSink {
   core::Status run_ends(const search::OptimizeReport& report, const RunSummary& run);
 
  private:
-  struct Lines;
-  std::unique_ptr<Lines> lines_;
+  std::shared_ptr<Lines> lines_;
+  std::string body_;  ///< Empty: the model itself.
 };
 
 }  // namespace soapstone::jobs

@@ -60,17 +60,14 @@ ordered_json names_json(const core::Graph& graph, std::span<const core::NodeId> 
 
 }  // namespace
 
-core::Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const std::string& path) {
-  SOAPSTONE_ASSIGN_OR_RETURN(auto file, core::LineFile::create(path));
-  return std::make_unique<TraceWriter>(std::move(file));
-}
-
 struct TraceWriter::Lines {
   std::unique_ptr<core::LineFile> file;
   double begin_s = core::wall_s();
 
-  /// Adds the time.
-  void write(ordered_json event, const ordered_json& times = ordered_json::object()) {
+  /// Adds the body, if it is one, and the time.
+  void write(const std::string& body, ordered_json event,
+             const ordered_json& times = ordered_json::object()) {
+    if (!body.empty()) event["body"] = body;
     ordered_json time = {{"at_s", core::wall_s() - begin_s}};
     time.update(times);
     event["time"] = std::move(time);
@@ -78,16 +75,29 @@ struct TraceWriter::Lines {
   }
 };
 
-TraceWriter::TraceWriter(std::unique_ptr<core::LineFile> file)
-    : lines_(std::make_unique<Lines>(Lines{std::move(file)})) {}
+core::Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const std::string& path) {
+  SOAPSTONE_ASSIGN_OR_RETURN(auto file, core::LineFile::create(path));
+  return std::make_unique<TraceWriter>(std::make_shared<Lines>(Lines{std::move(file)}),
+                                       std::string());
+}
+
+std::unique_ptr<TraceWriter> TraceWriter::of_body(const TraceWriter& around,
+                                                  const std::string& body) {
+  return std::make_unique<TraceWriter>(around.lines_,
+                                       around.body_.empty() ? body : body + ", in " + around.body_);
+}
+
+TraceWriter::TraceWriter(std::shared_ptr<Lines> lines, std::string body)
+    : lines_(std::move(lines)), body_(std::move(body)) {}
 
 TraceWriter::~TraceWriter() = default;
 
 void TraceWriter::run_begins(const OptimizeRequest& request, const OptimizeJob& job) {
-  lines_->write({{"event", "run"},
+  lines_->write(body_,
+                {{"event", "run"},
                  {"trace_version", 1},
                  {"soapstone", SOAPSTONE_VERSION},
-                 {"model", request.model},
+                 {"model", body_.empty() ? request.model : body_},
                  {"model_hash", hash_text(job.model.graph.hash())},
                  {"operators", operators_json(job.model.graph)},
                  {"rules", job.rules.search.size()},
@@ -99,26 +109,27 @@ void TraceWriter::run_begins(const OptimizeRequest& request, const OptimizeJob& 
 }
 
 void TraceWriter::simplified(const search::SimplifyReport& report, const core::Graph& baseline) {
-  lines_->write({{"event", "baseline"},
-                 {"model_hash", hash_text(baseline.hash())},
-                 {"operators", operators_json(baseline)},
-                 {"rules", report.rules_applied},
-                 {"merged_duplicates", report.merged_duplicates}});
+  lines_->write(body_, {{"event", "baseline"},
+                        {"model_hash", hash_text(baseline.hash())},
+                        {"operators", operators_json(baseline)},
+                        {"rules", report.rules_applied},
+                        {"merged_duplicates", report.merged_duplicates}});
 }
 
 void TraceWriter::pass(const search::TracePass& pass) {
-  lines_->write({{"event", "pass"},
-                 {"pass", pass.number},
-                 {"region_size", pass.region_size},
-                 {"regions", pass.regions},
-                 {"kinds", pass.kinds},
-                 {"new_kinds", pass.new_kinds},
-                 {"cost_us", pass.cost_us}});
+  lines_->write(body_, {{"event", "pass"},
+                        {"pass", pass.number},
+                        {"region_size", pass.region_size},
+                        {"regions", pass.regions},
+                        {"kinds", pass.kinds},
+                        {"new_kinds", pass.new_kinds},
+                        {"cost_us", pass.cost_us}});
 }
 
 void TraceWriter::region(const search::TraceRegion& region) {
   const search::RegionResult& found = *region.found;
-  lines_->write({{"event", "region"},
+  lines_->write(body_,
+                {{"event", "region"},
                  {"pass", region.pass},
                  {"signature", hash_text(region.signature)},
                  {"operators", operators_json(*region.graph)},
@@ -137,17 +148,18 @@ void TraceWriter::region(const search::TraceRegion& region) {
 
 void TraceWriter::applied(const search::TraceApplication& application) {
   for (const search::Step& step : application.steps) {
-    lines_->write({{"event", "application"},
-                   {"pass", application.pass},
-                   {"rule", step.base_rule},
-                   {"instance", step.rule},
-                   {"nodes", names_json(*application.before, step.match.nodes)},
-                   {"gain_us", step.gain_us}});
+    lines_->write(body_, {{"event", "application"},
+                          {"pass", application.pass},
+                          {"rule", step.base_rule},
+                          {"instance", step.rule},
+                          {"nodes", names_json(*application.before, step.match.nodes)},
+                          {"gain_us", step.gain_us}});
   }
 }
 
 void TraceWriter::best(const search::TraceBest& best) {
-  lines_->write({{"event", "best"}, {"expanded", best.graphs_expanded}, {"cost_us", best.cost_us}});
+  lines_->write(body_,
+                {{"event", "best"}, {"expanded", best.graphs_expanded}, {"cost_us", best.cost_us}});
 }
 
 core::Status TraceWriter::run_ends(const search::OptimizeReport& report, const RunSummary& run) {
@@ -157,7 +169,8 @@ core::Status TraceWriter::run_ends(const search::OptimizeReport& report, const R
                         {"total_cpu_s", run.total_cpu_s},
                         {"peak_rss_mb", run.peak_rss_mb}};
   if (report.speedup) times["speedup"] = report.speedup->median;
-  lines_->write({{"event", "end"},
+  lines_->write(body_,
+                {{"event", "end"},
                  {"outcome", outcome_name(report.outcome)},
                  {"result", result_name(report.result)},
                  {"stop", search::to_string(search.stop_reason)},

@@ -155,6 +155,23 @@ class Bodies(unittest.TestCase):
         x = random.standard_normal((4, 8)).astype(np.float32)
         self.same(model, result, {"x": x}, {"x": -np.abs(x)})
 
+    def test_what_changes_in_bodies_is_explained_and_traced(self):
+        trace, text = P / "bodies.trace", P / "bodies.txt"
+        _, report = self.optimize(self.data_dependent_if("explained.onnx"), f"--explain={text}", "--trace", trace)
+        names = {b["body"] for b in report["bodies"]}
+        self.assertEqual({b["body"] for b in report["explanation"]["bodies"]}, names)
+        for body in report["explanation"]["bodies"]:
+            rules = [rule["rule"] for change in body["changes"] for rule in change["rules"]]
+            self.assertEqual(rules, ["factor_lhs_out_of_sum"])
+        for name in names:
+            self.assertIn(f"in the {name}", text.read_text())
+        events = [json.loads(line) for line in trace.read_text().splitlines()]
+        for name in names:
+            own = [event["event"] for event in events if event.get("body") == name]
+            self.assertEqual((own[0], own[-1], own.count("application") > 0), ("run", "end", True))
+        around = [event["event"] for event in events if "body" not in event]
+        self.assertEqual((around[0], around[-1]), ("run", "end"))
+
     def test_both_branches_of_a_condition_on_data(self):
         model = self.data_dependent_if("if.onnx")
         result, report = self.optimize(model, rules=())
