@@ -92,7 +92,7 @@ SampleKind sample_kind(int turn) {
   using enum SampleKind;
   constexpr SampleKind kFirst[] = {kNormal, kExtreme, kMasks,  kZero,   kHalves,    kHuge,
                                    kOne,    kTiny,    kPoints, kSpread, kStretched, kBeside};
-  constexpr SampleKind kLater[] = {kPoints,    kSpread, kHalves, kBeside,
+  constexpr SampleKind kLater[] = {kBeside,    kSpread, kHalves, kPoints,
                                    kStretched, kHalves, kPoints, kExtreme};
   static_assert(std::size(kFirst) == kSampleKinds);
   return turn < kSampleKinds

@@ -333,6 +333,21 @@ std::vector<double> drawn_about(const Drawing& drawing, std::vector<double> land
   return landmarks;
 }
 
+/// In every other sample only those that are larger than ordinary numbers, if there are any: beside
+/// them differences about ordinary ones do not show.
+std::vector<double> drawn_beside(const Drawing& drawing, std::vector<double> landmarks,
+                                 std::uint64_t seed) {
+  const double ordinary = ordinary_limit(drawing.type), most = root_of_largest(drawing.type, 4);
+  const auto is_large = [&](double value) {
+    return std::abs(value) > ordinary && std::abs(value) <= most;
+  };
+  if (seed % 2 == 0 && std::ranges::any_of(landmarks, is_large)) {
+    std::erase_if(landmarks, [&](double value) { return !is_large(value); });
+    return landmarks;
+  }
+  return drawn_about(drawing, std::move(landmarks));
+}
+
 bool needs_landmarks(SampleKind kind) {
   return kind == SampleKind::kHalves || is_about_points(kind) || kind == SampleKind::kSpread;
 }
@@ -361,7 +376,10 @@ Drawing drawing_of(DataType type, SampleKind kind, const ValueRole& role,
   Drawing drawing{type, kind, role, {}, 0, 0};
   if (kind == SampleKind::kSpread && core::is_floating(type))
     drawing.limit = spread_limit(type, landmarks, seed);
-  if (needs_landmarks(kind)) drawing.landmarks = drawn_about(drawing, landmarks);
+  if (needs_landmarks(kind))
+    drawing.landmarks = kind == SampleKind::kBeside && core::is_floating(type)
+                            ? drawn_beside(drawing, landmarks, seed)
+                            : drawn_about(drawing, landmarks);
   return drawing;
 }
 
