@@ -5,6 +5,7 @@
 
 #include "parallel/sharding/weight_layouts.h"
 #include "parallel/step/handovers.h"
+#include "parallel/step/segments.h"
 #include "parallel/topology/collectives.h"
 
 namespace soapstone::parallel {
@@ -68,11 +69,14 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
     for (const DeviceKind& other : topology.kinds())
       slowness_.push_back({forward_us(other) / forward_us(kind),
                            kind.memory_bytes_per_s / other.memory_bytes_per_s});
-  for (const core::NodeId id : graph.order())
-    if (!graph.is_constant_expression(id)) ++nodes_;
   batch_ = batch_size(is_weight);
   for (const TensorWork& tensor : work_.tensors)
     if (tensor.is_weight) weight_bytes_ += tensor.bytes;
+  std::vector<core::NodeId> order;
+  for (const core::NodeId id : graph.order())
+    if (!graph.is_constant_expression(id)) order.push_back(id);
+  nodes_ = static_cast<std::int64_t>(order.size());
+  residuals_ = crossing_narrowly(graph, order, work_);
   weight_type_ = options.precision.value_or(narrowest_weight(is_weight));
 }
 
@@ -134,6 +138,8 @@ ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const Me
   sharding.always_cuts_weights = freedom.always_cuts_weights;
   std::ranges::copy(freedom.weight_axes, sharding.weight_axes.begin());
   sharding.gathers_once = shape.gathers_once;
+  sharding.keeps_pieces = freedom.keeps_pieces;
+  if (freedom.keeps_residuals_whole) sharding.choices.whole = residuals_;
   set_memory(options_, weight_type_, sharding);
   return sharding;
 }

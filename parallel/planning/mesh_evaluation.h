@@ -101,7 +101,8 @@ class MeshEvaluator {
   ComputeRates rates_;                      ///< Of the slowest kind.
   std::vector<Slowness> slowness_;  ///< Of each kind, relative to it; empty if all are alike.
   double memory_ = 0;
-  double weight_bytes_ = 0;  ///< Of all weights.
+  double weight_bytes_ = 0;      ///< Of all weights.
+  std::vector<bool> residuals_;  ///< By tensor: it lies between blocks.
   mutable std::mutex handovers_mutex_;
   mutable std::map<std::pair<std::int64_t, bool>, std::vector<Path>> handovers_;
 };

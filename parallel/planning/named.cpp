@@ -55,6 +55,7 @@ Freedom tensor_and_sharded() {
   freedom.policies = {kNoBatch, kBatch, kBatchAlways};
   freedom.model.reset();
   freedom.weight_axes = {false, true, true};
+  freedom.keeps_pieces = true;
   freedom.premises.least.model = 2;
   freedom.premises.cuts_heads = true;
   return freedom;
@@ -74,6 +75,8 @@ Freedom megatron(AxisPolicy policy) {
   freedom.premises.least.model = 2;
   freedom.premises.cuts_heads = true;
   freedom.premises.needs_sequence = policy == kNoBatch;
+  freedom.keeps_residuals_whole = policy == kModel;
+  freedom.keeps_pieces = true;
   freedom.cuts_states = true;  // The distributed optimizer.
   return freedom;
 }

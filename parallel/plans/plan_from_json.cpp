@@ -81,10 +81,11 @@ class PlanFileReader {
   }
 
   std::vector<std::string> keys_of_document() const {
-    std::vector<std::string> keys = {"version",        "model",           "topology", "strategy",
-                                     "devices",        "training",        "pipeline", "axes",
-                                     "cuts",           "estimates",       "nodes",    "weights",
-                                     "lower_bound_us", "estimated_share", "bucket_bytes", "digest"};
+    std::vector<std::string> keys = {
+        "version",        "model",           "topology",     "strategy",
+        "devices",        "training",        "pipeline",     "axes",
+        "cuts",           "estimates",       "nodes",        "weights",
+        "lower_bound_us", "estimated_share", "bucket_bytes", "digest"};
     each_figure(plan_.time, [&](const char* name, double) { keys.emplace_back(name); });
     return keys;
   }

@@ -81,6 +81,7 @@ class ChoiceMaker {
 
   bool may_cut(std::size_t axis, std::size_t l) const {
     if (mesh_.axis_sizes()[axis] == 1 || !has_digits(loops_[l])) return false;
+    if (axis == 0 && cuts_whole(l)) return false;
     const Origin origin = origins_[l];
     switch (options_.policies[axis]) {
     case AxisPolicy::kAny:
@@ -99,6 +100,14 @@ class ChoiceMaker {
       return may_leave_batch_ || !must_cut(axis) || is_wanted(options_.policies[axis], l);
     }
     return false;
+  }
+
+  /// Whether the loop cuts a result that has to be whole.
+  bool cuts_whole(std::size_t l) const {
+    return !options_.whole.empty() &&
+           std::ranges::any_of(loops_[l].outputs, [&](const ops::LoopPlace& place) {
+             return options_.whole[node_.outputs[place.tensor].index()];
+           });
   }
 
   /// Of a loop's iterations, the share of the largest part at a position; none if it cannot be cut

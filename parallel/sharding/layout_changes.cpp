@@ -37,9 +37,10 @@ void LayoutChanges::keep(const TensorWork& tensor, const Layout& from, const Lay
   const double behind = bytes_on_device(tensor, to);
   const bool is_free = change.forward.us == 0 || !keeping.rereads || options_.recomputes;
   const double again_us = is_free ? 0 : change.forward.us * options_.microbatch_weight;
-  const bool keeps_before =
-      !is_partial && (is_free ? before < behind
-                              : before * price_of_memory() + again_us < behind * price_of_memory());
+  const bool keeps_before = !is_partial && (is_free ? before < behind
+                                                    : (options_.keeps_pieces && before < behind) ||
+                                                          before * price_of_memory() + again_us <
+                                                              behind * price_of_memory());
   change.kept_bytes = keeps_before ? before : behind;
   if (keeps_before && !is_free) change.again = change.forward;
   if (options_.recomputes && !keeping.holds) change.kept_bytes = 0;

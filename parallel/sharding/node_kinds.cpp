@@ -70,6 +70,9 @@ std::uint64_t NodeKinds::hash_of(core::NodeId id) const {
     for (const core::Size& size : graph.tensor(input).type.shape)
       hash = core::hash_combine(hash, static_cast<std::uint64_t>(size.as_constant().value_or(0)));
   }
+  const std::vector<bool>& whole = context_.options.choices.whole;
+  for (const core::TensorId output : node.outputs)
+    if (!whole.empty()) hash = core::hash_combine(hash, whole[output.index()] ? 1 : 0);
   for (const core::TensorId output : node.outputs)
     hash = core::hash_combine(core::hash_combine(hash, hash_of(output)),
                               graph.is_output(output) ? 1 : 0);

@@ -35,6 +35,8 @@ struct ShardingOptions {
   bool always_cuts_weights = false;  ///< Weights are cut into as many pieces as they can be.
   /// Along which axes they may be cut beyond what readers want.
   std::array<bool, kMostAxes> weight_axes{true, true, true, true};
+  /// Of what is cut and gathered, the pieces are kept for gradients, and gathered again.
+  bool keeps_pieces = false;
   bool gathers_once = false;  ///< The backward pass has what was gathered for the forward pass.
   std::size_t most_cases = EliminationOptions{}.most_cases;
 };

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/base/hash.h"
+#include "parallel/step/lifetimes.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -39,13 +40,47 @@ std::vector<bool> in_turns(const std::vector<std::uint64_t>& segments, std::size
   return result;
 }
 
+std::vector<bool> weights_of(const StepWork& work) {
+  std::vector<bool> is_weight;
+  for (const TensorWork& tensor : work.tensors) is_weight.push_back(tensor.is_weight);
+  return is_weight;
+}
+
+std::vector<double> crossing_of(const std::vector<Lifetime>& lives, std::size_t nodes,
+                                const StepWork& work) {
+  std::vector<double> crossing(nodes, 0);
+  for (const Lifetime& life : lives)
+    for (std::size_t k = life.first; !life.is_input && k < life.last; ++k)
+      crossing[k] += work.tensors[life.tensor.index()].bytes;
+  return crossing;
+}
+
+std::vector<bool> narrow(const std::vector<double>& crossing) {
+  std::vector<bool> is_narrow(crossing.size(), false);
+  bool has_fallen = false;  // since it rose
+  for (std::size_t k = 1; k + 1 < crossing.size(); ++k) {
+    if (crossing[k] != crossing[k - 1]) has_fallen = crossing[k] < crossing[k - 1];
+    is_narrow[k] = crossing[k] > 0 && has_fallen && crossing[k] < crossing[k + 1];
+  }
+  return is_narrow;
+}
+
 }  // namespace
 
-std::vector<bool> narrow_places(const std::vector<double>& crossing) {
-  std::vector<bool> narrow(crossing.size(), false);
-  for (std::size_t k = 1; k + 1 < crossing.size(); ++k)
-    narrow[k] = crossing[k] > 0 && crossing[k] <= crossing[k - 1] && crossing[k] < crossing[k + 1];
-  return narrow;
+std::vector<bool> narrow_places(const core::Graph& graph, const std::vector<core::NodeId>& order,
+                                const StepWork& work) {
+  return narrow(crossing_of(lifetimes(graph, order, weights_of(work)), order.size(), work));
+}
+
+std::vector<bool> crossing_narrowly(const core::Graph& graph,
+                                    const std::vector<core::NodeId>& order, const StepWork& work) {
+  const std::vector<Lifetime> lives = lifetimes(graph, order, weights_of(work));
+  const std::vector<bool> is_narrow = narrow(crossing_of(lives, order.size(), work));
+  std::vector<bool> result(graph.tensor_bound(), false);
+  for (const Lifetime& life : lives)
+    for (std::size_t k = life.first; !life.is_input && k < life.last; ++k)
+      if (is_narrow[k]) result[life.tensor.index()] = true;
+  return result;
 }
 
 std::vector<bool> block_ends(const core::Graph& graph, const std::vector<core::NodeId>& order,

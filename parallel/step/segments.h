@@ -6,12 +6,18 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "parallel/work/step_work.h"
 
 namespace soapstone::parallel {
 
-/// Behind each node, whether less crosses than behind the next, and no more than behind the one
-/// before. `crossing`: bytes, behind each node.
-std::vector<bool> narrow_places(const std::vector<double>& crossing);
+/// Behind each node, whether fewer bytes cross, nothing being cut, than behind the next, and than
+/// behind the last one before it behind which another number did. `order`: the nodes that run.
+std::vector<bool> narrow_places(const core::Graph& graph, const std::vector<core::NodeId>& order,
+                                const StepWork& work);
+
+/// By tensor: whether it crosses a narrow place.
+std::vector<bool> crossing_narrowly(const core::Graph& graph,
+                                    const std::vector<core::NodeId>& order, const StepWork& work);
 
 /// Those of the narrow places that end a block: where segments between narrow places repeat with a
 /// period, as the attention and the feed-forward part of a layer do, a block is a period of them.

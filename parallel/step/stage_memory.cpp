@@ -106,7 +106,7 @@ class MemoryFinder {
 
   /// Each block keeps what it reads; the rest is there while its backward pass runs.
   void compute_again() {
-    const std::vector<bool> ends = block_ends(graph_, order_, narrow_places(memory_.crossing));
+    const std::vector<bool> ends = block_ends(graph_, order_, narrow_places(graph_, order_, work_));
     for (std::size_t begin = 0, k = 0; k < order_.size(); ++k) {
       if (!ends[k] && k + 1 < order_.size()) continue;
       double block = 0;

@@ -71,7 +71,7 @@ class StepTimer {
   void cut_into_pieces() {
     std::vector<PipelineNode> segments;
     std::vector<std::size_t> firsts;
-    const std::vector<bool> narrow = narrow_places(memory_.crossing);
+    const std::vector<bool> narrow = narrow_places(graph_, order_, work_);
     const auto pieces = static_cast<std::size_t>(plan_.shape.stages * plan_.shape.chunks);
     Path slowest{0, 1};
     if (pieces > 1) slowest = *std::ranges::min_element(machine_.handovers, {}, &Path::bytes_per_s);

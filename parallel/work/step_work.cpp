@@ -8,6 +8,7 @@
 #include "ops/analysis/analysis.h"
 #include "ops/definition/registry.h"
 #include "ops/gradients/adjoint.h"
+#include "ops/gradients/by_result.h"
 #include "ops/gradients/pruning.h"
 #include "runtime/launches/launch_plan.h"
 
@@ -41,16 +42,27 @@ double constant_bytes(const core::Graph& graph, core::TensorId id,
   return bytes;
 }
 
+/// Kernels of contractions read an operand in either order, so a transpose for them alone is none.
+bool is_read_transposed(const core::Graph& graph, core::NodeId id, const StepWork& work) {
+  const core::Node& node = graph.node(id);
+  if (node.op->name != "transpose" || graph.is_output(node.outputs[0])) return false;
+  return std::ranges::all_of(graph.consumers(node.outputs[0]), [&](core::NodeId reader) {
+    return work.nodes[reader.index()].is_contraction;
+  });
+}
+
 /// A view needs no memory of its own: what is kept of it is what it is a view of.
 void share_kept_views(const core::Graph& graph, StepWork& work) {
   const auto order = graph.order();
   for (auto id = order.rbegin(); id != order.rend(); ++id) {
     const ops::OpDefinition* definition = ops::definition_of(graph.node(*id));
-    if (!definition || definition->op_class != ops::OpClass::kView) continue;
+    const bool is_view = definition && definition->op_class == ops::OpClass::kView;
+    if (!is_view && !is_read_transposed(graph, *id, work)) continue;
     TensorWork& view = work.tensors[graph.node(*id).outputs[0].index()];
     const core::TensorId viewed = graph.node(*id).inputs[0];
-    if (!view.is_kept || !graph.tensor(viewed).producer.valid()) continue;
+    if (!view.is_kept) continue;
     view.is_kept = false;
+    if (!graph.tensor(viewed).producer.valid()) continue;
     work.tensors[viewed.index()].is_kept = true;
     std::vector<bool>& rereads = work.nodes[id->index()].rereads;
     rereads.resize(graph.node(*id).inputs.size(), false);
@@ -121,6 +133,10 @@ void mark_gradients(const core::Graph& graph, StepWork& work) {
     for (const core::TensorId output : node.outputs)
       work.tensors[output.index()].has_gradient =
           core::is_floating(graph.tensor(output).type.data_type);
+    if (ops::gradient_reads_result(node)) {
+      work.tensors[node.outputs[0].index()].is_kept = true;
+      continue;
+    }
     const std::vector<bool>& read = reads.of(id, wanted);
     std::vector<bool>& rereads = work.nodes[id.index()].rereads;
     rereads.resize(node.inputs.size(), false);
@@ -236,6 +252,12 @@ StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight,
     for (std::size_t k = 0; k + 1 < nodes.size(); ++k)
       for (const core::TensorId output : graph.node(nodes[k]).outputs)
         work.tensors[output.index()].is_stored = false;
+  }
+  for (const core::NodeId id : graph.order()) {
+    if (!is_read_transposed(graph, id, work)) continue;
+    work.nodes[id.index()].is_free = true;
+    work.nodes[id.index()].starts_launch = false;
+    work.tensors[graph.node(id).outputs[0].index()].is_stored = false;
   }
   if (options.is_training) mark_gradients(graph, work);
   for (const core::NodeId id : graph.order())
