@@ -13,12 +13,12 @@ struct ComputeRates {
   double launch_us = 4;
   /// A contraction that would take t at this share of the peak takes t + t·tail/(t + tail): large
   /// ones lose the tail, in which the device is not full any more, small ones take twice as long.
-  double most_efficiency = 0.78, tail_us = 16;
+  double most_efficiency = 0.77, tail_us = 16;
   /// Share of the bandwidth that everything else reaches as a whole, with passes over memory that
   /// graphs do not show (dropout, casts, copies). The three numbers serve all sizes. They are
   /// fitted to eight published steps of GPT on A100 (arXiv 2205.05198, table 5); docs/plans.md has
   /// the command.
-  double bandwidth_efficiency = 0.44;
+  double bandwidth_efficiency = 0.52;
   /// Share of the bandwidth of one kernel that streams through memory: an update of weights.
   double streaming_efficiency = 0.8;
 
