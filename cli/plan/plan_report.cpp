@@ -174,7 +174,7 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
       {"proposals", outcome.meshes_tried},
       {"proposals_per_cpu_s", proposals_per_cpu_s(outcome)},
       {"estimated_share", plan.estimated_share},
-      {"opaque", outcome.opaque}};
+      {"unknown_operators", outcome.opaque}};
   if (outcome.data_parallel_us > 0)
     json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.time.total_us;
   if (extras.told_us) json["part_by_part_us"] = *extras.told_us;

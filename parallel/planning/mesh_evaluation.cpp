@@ -244,7 +244,7 @@ const std::vector<Path>& MeshEvaluator::handovers_of(const MeshShape& shape) con
   const bool is_ring = shape.chunks > 1;
   const auto [at, is_new] = handovers_.try_emplace({shape.stages, is_ring});
   if (is_new)
-    at->second = handovers(topology_, devices_, shape.stages, {options_.is_training, is_ring});
+    at->second = handovers(topology_, devices_, shape.stages, is_ring);
   return at->second;
 }
 

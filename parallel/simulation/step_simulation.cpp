@@ -31,10 +31,9 @@ struct Lanes {
 };
 
 /// Between stages, the rate of a path is a lane's share while all of them hand over.
-core::Result<Topology> topology_of(const Lanes& lanes, const Topology& topology,
-                                   const HandoverOptions& options) {
+core::Result<Topology> topology_of(const Lanes& lanes, const Topology& topology, bool is_ring) {
   const std::vector<Path> between =
-      handovers(topology, lanes.stages * lanes.devices_of_stage, lanes.stages, options);
+      handovers(topology, lanes.stages * lanes.devices_of_stage, lanes.stages, is_ring);
   // From stage b to a later one, or from the last one to the first.
   const auto handover = [&](std::int64_t b, std::int64_t a) -> const Path* {
     const std::int64_t from = b + 1 == a ? b : b == 0 && a + 1 == lanes.stages ? a : -1;
@@ -275,9 +274,8 @@ core::Result<SimulatedStep> simulate_step(const PlanDocument& plan, const Topolo
     return core::unsupported(fmt::format("{} microbatches in {} pieces are too many to be told",
                                          plan.shape.microbatches, pieces.size()));
   if (2 * passes_of_all > kMostParts) count_exchanges_as_work(pieces);
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      const Topology places,
-      topology_of(lanes, topology, {plan.is_training, plan.shape.chunks > 1}));
+  SOAPSTONE_ASSIGN_OR_RETURN(const Topology places,
+                             topology_of(lanes, topology, plan.shape.chunks > 1));
   SOAPSTONE_ASSIGN_OR_RETURN(ProblemBuilder builder,
                              ProblemBuilder::make(places, places.device_count(), kMostDevicesTold));
   return StepMaker(plan, lanes, pieces, topology.kinds().size(), std::move(builder)).run();

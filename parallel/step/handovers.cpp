@@ -51,13 +51,10 @@ class HandoverRoutes {
 }  // namespace
 
 std::vector<Path> handovers(const Topology& topology, std::int64_t devices, std::int64_t stages,
-                            const HandoverOptions& options) {
+                            bool is_ring) {
   HandoverRoutes routes(topology, devices / stages);
-  const std::int64_t boundaries = stages == 1 ? 0 : options.is_ring ? stages : stages - 1;
-  for (std::int64_t s = 0; s < boundaries; ++s) {
-    routes.add(s, (s + 1) % stages);
-    if (options.is_training) routes.add((s + 1) % stages, s);
-  }
+  const std::int64_t boundaries = stages == 1 ? 0 : is_ring ? stages : stages - 1;
+  for (std::int64_t s = 0; s < boundaries; ++s) routes.add(s, (s + 1) % stages);
   std::vector<Path> paths;
   for (std::int64_t s = 0; s < boundaries; ++s)
     paths.push_back(routes.slowest(s, (s + 1) % stages));

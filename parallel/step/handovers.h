@@ -1,5 +1,6 @@
 // How fast the stages of a pipeline hand their results over: all devices of all stages do so at the
-// same time, so whatever passes one wire or port shares its rate.
+// same time, so whatever passes one wire or port shares its rate. Gradients come back at another
+// time, at the same rate.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +10,10 @@
 
 namespace soapstone::parallel {
 
-struct HandoverOptions {
-  bool is_training = false;  ///< Gradients come back while results go on.
-  bool is_ring = false;      ///< The last stage hands over to the first one, too.
-};
-
 /// By stage: what each of its devices has for itself on its way to the next stage, the slowest of
-/// them; of the last one to the first, if it hands over. `devices` in all, as many in each stage.
+/// them; of the last one to the first, if it hands over (`is_ring`). `devices` in all, as many in
+/// each stage.
 std::vector<Path> handovers(const Topology& topology, std::int64_t devices, std::int64_t stages,
-                            const HandoverOptions& options);
+                            bool is_ring);
 
 }  // namespace soapstone::parallel

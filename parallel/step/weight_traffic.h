@@ -16,7 +16,7 @@ namespace soapstone::parallel {
 struct PassNode {
   double forward_us = 0, backward_us = 0;
   /// Not empty on an uneven mesh: the same for each kind of device there.
-  std::vector<PartTime> by_position;
+  std::vector<PartTime> by_position = {};
   /// Before the one and behind the other; all devices wait for each other there.
   double forward_exchange_us = 0, backward_exchange_us = 0;
 };

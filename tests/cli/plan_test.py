@@ -6,6 +6,10 @@ import unittest
 import xml.etree.ElementTree
 from pathlib import Path
 
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
 import commands
 from commands import run
 
@@ -186,7 +190,55 @@ class Plan(unittest.TestCase):
         model = commands.linear_model(self.folder / "linear.onnx", rows="n")
         self.fails(3, "is open", model, *NODE)
         self.assertEqual(self.report(model, *NODE, "--shape", "n=64")["devices"], 8)
-        self.fails(2, "built-in", model, *NODE, "--batch", "8")
+        self.fails(2, "built-in", model, *NODE, "--set", "n=8")
+
+    def test_a_file_is_planned_for_any_batch(self):
+        model = commands.linear_model(self.folder / "linear.onnx", rows="n")
+        one = self.report(model, *NODE, "--batch", "64")
+        many = self.report(model, *NODE, "--batch", "6400")
+        self.assertEqual(one["memory_mb"]["weights"], many["memory_mb"]["weights"])
+        self.assertGreater(many["memory_mb"]["working"], 10 * one["memory_mb"]["working"])
+
+    def test_constants_of_every_type_are_weights(self):
+        rows, columns = 512, 1024
+        weight = numpy_helper.from_array(np.ones((rows, columns), np.int8), "w")
+        scale = numpy_helper.from_array(np.float32(0.5), "s")
+        nodes = [helper.make_node("DequantizeLinear", ["w", "s"], ["d"]),
+                 helper.make_node("MatMul", ["x", "d"], ["y"])]
+        path = self.folder / "int8.onnx"
+        self.save(path, nodes, [64, rows], [64, columns], [weight, scale])
+        report = self.report(path, *NODE, "--strategy", "data")
+        self.assertAlmostEqual(report["memory_mb"]["weights"], rows * columns / 1e6, delta=1e-3)
+
+    def test_an_unknown_operator_is_said_or_refused(self):
+        nodes = [helper.make_node("Odd", ["x"], ["y"], domain="example")]
+        path = self.folder / "odd.onnx"
+        self.save(path, nodes, [64, 8], [64, 8], [])
+        done = run("plan-graph", path, *NODE, "--train")
+        self.assertIn("nothing is known of 1 of the model's operators", done.stderr)
+        self.fails(4, "nothing is known", path, *NODE, "--train", "--strict")
+        self.assertEqual(len(self.report(path, *NODE)["unknown_operators"]), 1)
+
+    def save(self, path, nodes, rows, results, weights):
+        value = helper.make_tensor_value_info
+        graph = helper.make_graph(nodes, "g", [value("x", TensorProto.FLOAT, rows)],
+                                  [value("y", TensorProto.FLOAT, results)], weights)
+        model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17),
+                                                                      helper.make_opsetid("example", 1)])
+        onnx.save(model, path)
+
+    def test_memory_is_told_in_parts(self):
+        report = self.report(*SMALL, *NODE, "--train", "--strategy", "ddp")
+        parts = report["memory_mb"]
+        self.assertEqual(set(parts), {"weights", "gradients", "states", "kept", "working", "buffers"})
+        self.assertAlmostEqual(sum(parts.values()), report["peak_memory_mb"], places=6)
+        self.assertAlmostEqual(parts["states"], 2 * parts["weights"], places=6)
+
+    def test_what_is_fixed_by_hand_is_no_better(self):
+        case = ("lenet", "--batch", "32", "--topology", "k80x4-ib", "--train", "--precision", "f16")
+        best = self.report(*case)["simulated_us"]
+        for fix in ("any=4", "any=2", "stages=1", "recompute=0", "microbatches=2"):
+            self.assertLessEqual(best, 1.001 * self.report(*case, "--fix", fix)["simulated_us"], fix)
 
     def test_fewer_devices_and_fixed_sizes(self):
         self.assertEqual(self.report(*SMALL, *NODE, "--devices", "4")["devices"], 4)

@@ -20,6 +20,7 @@ PlannedNetwork network(const std::string& name, const models::ParameterValues& s
     const auto dims = core::concrete(result.graph.tensor(id).type.shape);
     result.weight_bytes += 4.0 * static_cast<double>(core::element_count(*dims));
   }
+  for (const core::TensorId id : built->statistics) result.is_weight[id.index()] = true;
   return result;
 }
 

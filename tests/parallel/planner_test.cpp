@@ -206,7 +206,7 @@ TEST(Planner, UpdatesTakeAsLongAsTheMemoryOfTheStageIsSlow) {
   const Topology machine = topology("v100-p100");
   MeshPlanOptions options = training();
   options.sizes.stages = 2;
-  const MeshPlan plan = planned(net, machine, "megatron", options).plan;
+  const MeshPlan plan = planned(net, machine, "pipeline", options).plan;
   std::array<double, 2> us{}, bytes{};
   for (std::size_t n = 0; n < plan.estimates.size(); ++n) {
     if (plan.stage_of_node[n] < 0) continue;
