@@ -139,6 +139,7 @@ ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const Me
   std::ranges::copy(freedom.weight_axes, sharding.weight_axes.begin());
   sharding.gathers_once = shape.gathers_once;
   sharding.keeps_pieces = freedom.keeps_pieces;
+  sharding.choices.cuts_heads = freedom.cuts_heads;
   if (freedom.keeps_residuals_whole) sharding.choices.whole = residuals_;
   set_memory(options_, weight_type_, sharding);
   return sharding;
@@ -243,8 +244,7 @@ const std::vector<Path>& MeshEvaluator::handovers_of(const MeshShape& shape) con
   const std::lock_guard lock(handovers_mutex_);
   const bool is_ring = shape.chunks > 1;
   const auto [at, is_new] = handovers_.try_emplace({shape.stages, is_ring});
-  if (is_new)
-    at->second = handovers(topology_, devices_, shape.stages, is_ring);
+  if (is_new) at->second = handovers(topology_, devices_, shape.stages, is_ring);
   return at->second;
 }
 

@@ -49,7 +49,7 @@ class MeshEvaluator {
   }
   /// Which premise the plan breaks; empty if it breaks none.
   std::string broken(const Premises& premises, const MeshPlan& plan) const {
-    return broken_premise(premises, graph_, loops_, work_, plan);
+    return broken_premise(premises, graph_, work_, plan);
   }
 
   /// The best cuts on that shape that the freedom admits. The cost of the sharding is kImpossible

@@ -57,7 +57,7 @@ Freedom tensor_and_sharded() {
   freedom.weight_axes = {false, true, true};
   freedom.keeps_pieces = true;
   freedom.premises.least.model = 2;
-  freedom.premises.cuts_heads = true;
+  freedom.cuts_heads = true;
   return freedom;
 }
 
@@ -73,7 +73,7 @@ Freedom megatron(AxisPolicy policy) {
   freedom.pipelines = true;
   freedom.recomputes.reset();
   freedom.premises.least.model = 2;
-  freedom.premises.cuts_heads = true;
+  freedom.cuts_heads = true;
   freedom.premises.needs_sequence = policy == kNoBatch;
   freedom.keeps_residuals_whole = policy == kModel;
   freedom.keeps_pieces = true;

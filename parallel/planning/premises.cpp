@@ -21,12 +21,6 @@ bool cuts_somewhere(const core::Graph& graph, const MeshPlan& plan, std::size_t 
       graph, [&](core::NodeId id) { return plan.sharding.nodes[id.index()].loops[axis] >= 0; });
 }
 
-/// Whether the innermost axis cuts results of the node and not a sum.
-bool cuts_scores(const GraphLoops& loops, core::NodeId id, const MeshPlan& plan) {
-  const std::int8_t loop = plan.sharding.nodes[id.index()].loops[0];
-  return loop >= 0 && loops.spaces[id.index()].loops[static_cast<std::size_t>(loop)].is_index();
-}
-
 /// Experts are whole: each device has as many.
 core::Status check_experts(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
                            std::int64_t devices) {
@@ -77,17 +71,16 @@ bool holds(const Premises& premises, const MeshShape& shape, std::int64_t batch)
   return !premises.divides_batch || batch % (shape.batch * shape.microbatches) == 0;
 }
 
-std::string broken_premise(const Premises& premises, const core::Graph& graph,
-                           const GraphLoops& loops, const StepWork& work, const MeshPlan& plan) {
+std::string broken_premise(const Premises& premises, const core::Graph& graph, const StepWork& work,
+                           const MeshPlan& plan) {
   if (plan.sharding.nodes.empty()) return {};
+  if (const core::NodeId id = plan.sharding.disobeys;
+      id.valid() && work.nodes[id.index()].scores_attention && plan.shape.model > 1)
+    return fmt::format("{} parts do not share the heads of '{}' evenly", plan.shape.model,
+                       graph.node(id).name);
   if (const core::NodeId id = plan.sharding.disobeys; id.valid())
     return fmt::format("the strategy asks for a cut of '{}' that its sizes do not admit",
                        graph.node(id).name);
-  if (premises.cuts_heads && plan.shape.model > 1)
-    for (const core::NodeId id : graph.order())
-      if (work.nodes[id.index()].scores_attention && !cuts_scores(loops, id, plan))
-        return fmt::format("{} parts do not share the heads of '{}' evenly", plan.shape.model,
-                           graph.node(id).name);
   for (std::size_t a = 0; premises.uses_all_axes && a < plan.axis_sizes.size(); ++a)
     if (plan.axis_sizes[a] > 1 && !cuts_somewhere(graph, plan, a))
       return fmt::format("no cut into {} parts is worth its costs, and without one the devices "

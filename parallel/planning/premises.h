@@ -16,9 +16,6 @@ struct Premises {
   bool needs_experts = false;       ///< … a contraction with experts, …
   bool needs_linear_layer = false;  ///< … a weight that a sample meets at one position only.
   bool halves_devices = false;
-  /// Scores of attention are cut along heads, or whatever else each score has to itself, by the
-  /// innermost axis.
-  bool cuts_heads = false;
   /// Microbatches, and the parts of each along the batch, are of one size.
   bool divides_batch = false;
   bool uses_all_axes = false;  ///< Along each axis of the mesh some node is cut.
@@ -34,7 +31,7 @@ core::Status check_premises(const Premises& premises, const core::Graph& graph,
 bool holds(const Premises& premises, const MeshShape& shape, std::int64_t batch);
 
 /// Which premise the plan breaks, as a clause; empty if it breaks none.
-std::string broken_premise(const Premises& premises, const core::Graph& graph,
-                           const GraphLoops& loops, const StepWork& work, const MeshPlan& plan);
+std::string broken_premise(const Premises& premises, const core::Graph& graph, const StepWork& work,
+                           const MeshPlan& plan);
 
 }  // namespace soapstone::parallel

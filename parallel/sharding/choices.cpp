@@ -62,11 +62,16 @@ class ChoiceMaker {
 
   bool must_cut(std::size_t axis) const {
     if (mesh_.axis_sizes()[axis] == 1) return false;
+    if (is_over_heads(axis)) return true;
     const AxisPolicy policy = options_.policies[axis];
     for (std::size_t l = 0; l < loops_.size(); ++l)
       if (policy == AxisPolicy::kBatchAlways ? origins_[l] == Origin::kBatch : is_wanted(policy, l))
         return true;
     return false;
+  }
+
+  bool is_over_heads(std::size_t axis) const {
+    return axis == 0 && options_.cuts_heads && own_.scores_attention;
   }
 
   /// Whether strategies that tell weights apart want the loop cut, if the node has a weight.
@@ -83,6 +88,7 @@ class ChoiceMaker {
     if (mesh_.axis_sizes()[axis] == 1 || !has_digits(loops_[l])) return false;
     if (axis == 0 && cuts_whole(l)) return false;
     const Origin origin = origins_[l];
+    if (is_over_heads(axis)) return loops_[l].is_index() && origin == Origin::kOther;
     switch (options_.policies[axis]) {
     case AxisPolicy::kAny:
       return true;

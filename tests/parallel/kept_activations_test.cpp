@@ -15,7 +15,7 @@ constexpr std::int64_t kTokens = 2048, kSamples = 4, kChannels = 6144, kPieces =
 constexpr double kElements = kTokens * kSamples * kChannels;
 
 /// Bytes on each device, at a price of memory.
-double kept_in_a_layer(const std::string& strategy, double us_per_byte) {
+double kept_in_a_layer(const std::string& strategy, double us_per_byte, bool keeps_pieces) {
   const PlannedNetwork net = network("gpt", {{"batch", kSamples},
                                              {"layers", 3},
                                              {"seq", kTokens},
@@ -29,6 +29,7 @@ double kept_in_a_layer(const std::string& strategy, double us_per_byte) {
   options.precision = core::DataType::kFloat16;
   options.attention = Attention::kRecomputed;
   options.freedom = (*named_strategy(strategy))->freedom;
+  options.freedom.keeps_pieces = keeps_pieces;
   const MeshEvaluator evaluator(net.graph, net.is_weight, machine, options);
   MeshShape shape;
   shape.model = kPieces;
@@ -44,13 +45,19 @@ double kept_in_a_layer(const std::string& strategy, double us_per_byte) {
 constexpr double kHighPrice = 1e-3;
 
 TEST(KeptActivations, OfCutSequencesAreThoseOfTheClosedForm) {
-  EXPECT_DOUBLE_EQ(kept_in_a_layer("megatron-sp", kHighPrice), kElements * 32 / kPieces);
+  EXPECT_DOUBLE_EQ(kept_in_a_layer("megatron-sp", kHighPrice, false), kElements * 32 / kPieces);
+}
+
+/// As Megatron does it, whatever memory costs.
+TEST(KeptActivations, AreThePiecesWhereTheStrategySaysSo) {
+  EXPECT_DOUBLE_EQ(kept_in_a_layer("megatron-sp", 0, true), kElements * 32 / kPieces);
 }
 
 /// Where there is room, both inputs that are gathered are kept rather than gathered once more.
 TEST(KeptActivations, HoldWhatWasGatheredWhereMemoryIsFree) {
   const double gathered = 2 * kElements * (1 - 1.0 / kPieces);
-  EXPECT_DOUBLE_EQ(kept_in_a_layer("megatron-sp", 0), kElements * 32 / kPieces + 2 * gathered);
+  EXPECT_DOUBLE_EQ(kept_in_a_layer("megatron-sp", 0, false),
+                   kElements * 32 / kPieces + 2 * gathered);
 }
 
 }  // namespace
