@@ -1,8 +1,5 @@
-// See decoders.h. Layer norm stands before attention and feed-forward, and gelu is its fit by tanh,
-// as in the release of GPT-2.
+// See decoders.h.
 #include "models/layers/decoders.h"
-
-#include "models/layers/transformer.h"
 
 namespace soapstone::models {
 
@@ -31,13 +28,6 @@ std::vector<ModelParameter> decoder_parameters(const DecoderSizes& defaults) {
           {"tied", 1, "1: the last layer's weight is the table of tokens", 0, 1}};
 }
 
-Tensor gelu_feed_forward(Network& net, const std::string& name, Tensor x, std::int64_t feed) {
-  const std::int64_t hidden = net.dims(x).at(2);
-  x = net.linear(name + "/feed1", x, feed);
-  x = net.append("gelu", {x}, {{"approximate", std::string("tanh")}}, name + "/gelu");
-  return net.linear(name + "/feed2", x, hidden);
-}
-
 core::Result<BuiltNetwork> build_decoders(Network& net, const BuildParameters& p,
                                           const FeedForward& feed_forward) {
   SOAPSTONE_RETURN_IF_ERROR(check(p));
@@ -51,10 +41,8 @@ core::Result<BuiltNetwork> build_decoders(Network& net, const BuildParameters& p
       .heads = p["heads"], .key_value_heads = p["heads"], .mask = causal_mask(net, "mask", seq)};
   for (std::int64_t i = 0; i < p["layers"]; ++i) {
     const std::string name = "layer" + std::to_string(i);
-    Tensor y = net.layer_norm(name + "/norm1", x, kDecoderEpsilon);
-    x = net.add(name + "/add1", x, attention(net, name + "/attention", y, causal));
-    y = net.layer_norm(name + "/norm2", x, kDecoderEpsilon);
-    x = net.add(name + "/add2", x, feed_forward(name, y, i));
+    x = pre_norm_block(net, name, x, causal, kDecoderEpsilon,
+                       [&](Tensor y) { return feed_forward(name, y, i); });
   }
   x = net.layer_norm("norm", x, kDecoderEpsilon);
   const Tensor scores = p["tied"] != 0

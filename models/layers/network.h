@@ -60,6 +60,8 @@ class Network {
   Tensor table(const std::string& name, std::int64_t rows, std::int64_t width);
   Tensor look_up(const std::string& name, Tensor table, Tensor ids);
   Tensor layer_norm(const std::string& name, Tensor x, double epsilon);
+  /// Over the last dimension.
+  Tensor rms_norm(const std::string& name, Tensor x, double epsilon);
   Tensor max_pool(const std::string& name, Tensor x, std::int64_t kernel, std::int64_t stride,
                   std::int64_t pad = 0, bool ceil_mode = false);
   Tensor average_pool(const std::string& name, Tensor x, std::int64_t kernel, std::int64_t stride,
@@ -67,6 +69,8 @@ class Network {
   Tensor add(const std::string& name, Tensor a, Tensor b);
   Tensor mul(const std::string& name, Tensor a, Tensor b);
   Tensor relu(const std::string& name, Tensor x) { return append("relu", {x}, {}, name); }
+  /// x·sigmoid(x).
+  Tensor swish(const std::string& name, Tensor x);
   Tensor matmul(const std::string& name, Tensor a, Tensor b);
   Tensor softmax(const std::string& name, Tensor x, std::int64_t axis);
   Tensor reduce(std::string_view op, const std::string& name, Tensor x, const core::Dims& axes,
@@ -77,6 +81,7 @@ class Network {
   Tensor reshape(const std::string& name, Tensor x, const core::Dims& dims);
   Tensor transpose(const std::string& name, Tensor x, const core::Dims& perm);
   Tensor cast(const std::string& name, Tensor x, core::DataType type);
+  Tensor expand(const std::string& name, Tensor x, const core::Dims& dims);
   Tensor iota(const std::string& name, const core::Dims& dims, std::int64_t axis);
   /// [n, …] to [n, m].
   Tensor flatten(Tensor x);

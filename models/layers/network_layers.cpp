@@ -124,6 +124,13 @@ Network::Tensor Network::layer_norm(const std::string& name, Tensor x, double ep
                 name);
 }
 
+Network::Tensor Network::rms_norm(const std::string& name, Tensor x, double epsilon) {
+  const Dims shape = dims(x);
+  const auto axis = static_cast<std::int64_t>(shape.size()) - 1;
+  return append("rms_norm", {x, weight(name + ".scale", {shape.back()}, 0.1, 1.0)},
+                {{"axis", Polynomial(axis)}, {"epsilon", epsilon}}, name);
+}
+
 Network::Tensor Network::max_pool(const std::string& name, Tensor x, std::int64_t kernel,
                                   std::int64_t stride, std::int64_t pad, bool ceil_mode) {
   return append("max_pool", {x},
@@ -149,6 +156,10 @@ Network::Tensor Network::add(const std::string& name, Tensor a, Tensor b) {
 
 Network::Tensor Network::mul(const std::string& name, Tensor a, Tensor b) {
   return append("mul", {a, b}, {}, name);
+}
+
+Network::Tensor Network::swish(const std::string& name, Tensor x) {
+  return mul(name + "/swish", x, append("sigmoid", {x}, {}, name + "/sigmoid"));
 }
 
 Network::Tensor Network::matmul(const std::string& name, Tensor a, Tensor b) {
@@ -189,6 +200,10 @@ Network::Tensor Network::transpose(const std::string& name, Tensor x, const Dims
 
 Network::Tensor Network::cast(const std::string& name, Tensor x, core::DataType type) {
   return append("cast", {x}, {{"to", std::string(core::to_string(type))}}, name);
+}
+
+Network::Tensor Network::expand(const std::string& name, Tensor x, const Dims& shape) {
+  return append("expand", {x}, {{"shape", sizes(shape)}}, name);
 }
 
 Network::Tensor Network::iota(const std::string& name, const Dims& dims, std::int64_t axis) {

@@ -10,27 +10,22 @@ using core::Dims;
 using core::Polynomial;
 using Tensor = Network::Tensor;
 
-LstmLayers::LstmLayers(Network& net, const std::string& name, std::int64_t layers,
-                       std::int64_t inputs, std::int64_t hidden)
-    : net_(net), hidden_(hidden) {
+LstmLayer::LstmLayer(Network& net, std::string name, std::int64_t inputs, std::int64_t hidden)
+    : net_(net), name_(std::move(name)), hidden_(hidden) {
   const double deviation = std::sqrt(1.0 / static_cast<double>(hidden));
-  for (std::int64_t i = 0; i < layers; ++i) {
-    const std::string layer = name + std::to_string(i);
-    layers_.push_back(
-        {layer, net.weight(layer + ".input", {i == 0 ? inputs : hidden, 4 * hidden}, deviation),
-         net.weight(layer + ".state", {hidden, 4 * hidden}, deviation),
-         net.weight(layer + ".bias", {4 * hidden}, 0.05)});
-  }
+  from_input_ = net.weight(name_ + ".input", {inputs, 4 * hidden}, deviation);
+  from_state_ = net.weight(name_ + ".state", {hidden, 4 * hidden}, deviation);
+  bias_ = net.weight(name_ + ".bias", {4 * hidden}, 0.05);
 }
 
-LstmState LstmLayers::step(const Layer& layer, const std::string& name, Tensor x,
-                           const LstmState* before) {
-  Tensor sum = net_.matmul(name + "/from_input", x, layer.from_input);
+LstmState LstmLayer::step(std::size_t step, Tensor x, const LstmState* before) const {
+  const std::string name = name_ + "/step" + std::to_string(step);
+  Tensor sum = net_.matmul(name + "/from_input", x, from_input_);
   if (before) {
-    const Tensor from_state = net_.matmul(name + "/from_state", before->hidden, layer.from_state);
+    const Tensor from_state = net_.matmul(name + "/from_state", before->hidden, from_state_);
     sum = net_.add(name + "/sum", sum, from_state);
   }
-  sum = net_.add(name + "/add", sum, layer.bias);
+  sum = net_.add(name + "/add", sum, bias_);
   std::vector<Tensor> gates = net_.append_all(
       "split", {sum}, {{"axis", Polynomial(1)}, {"sizes", std::vector<Polynomial>(4, hidden_)}},
       name + "/gates");
@@ -45,6 +40,22 @@ LstmState LstmLayers::step(const Layer& layer, const std::string& name, Tensor x
   return {net_.mul(name + "/hidden", out, apply("tanh", "shown", cell)), cell};
 }
 
+std::vector<Tensor> LstmLayer::run(const std::vector<Tensor>& steps) const {
+  std::vector<Tensor> results;
+  std::optional<LstmState> state;
+  for (std::size_t t = 0; t < steps.size(); ++t) {
+    state = step(t, steps[t], state ? &*state : nullptr);
+    results.push_back(state->hidden);
+  }
+  return results;
+}
+
+LstmLayers::LstmLayers(Network& net, const std::string& name, std::int64_t layers,
+                       std::int64_t inputs, std::int64_t hidden) {
+  for (std::int64_t i = 0; i < layers; ++i)
+    layers_.emplace_back(net, name + std::to_string(i), i == 0 ? inputs : hidden, hidden);
+}
+
 std::vector<Tensor> LstmLayers::run(const std::vector<Tensor>& steps,
                                     std::vector<LstmState>& states) {
   std::vector<Tensor> results = steps;
@@ -52,8 +63,7 @@ std::vector<Tensor> LstmLayers::run(const std::vector<Tensor>& steps,
   if (from_zero) states.resize(layers_.size());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     for (std::size_t t = 0; t < results.size(); ++t) {
-      const std::string name = layers_[i].name + "/step" + std::to_string(t);
-      states[i] = step(layers_[i], name, results[t], from_zero && t == 0 ? nullptr : &states[i]);
+      states[i] = layers_[i].step(t, results[t], from_zero && t == 0 ? nullptr : &states[i]);
       results[t] = states[i].hidden;
     }
   }

@@ -11,9 +11,26 @@ struct LstmState {
   Network::Tensor hidden, cell;
 };
 
-/// Layers of LSTM over a sequence; all steps share a layer's weights. Source: Hochreiter and
-/// Schmidhuber, Long Short-Term Memory, 1997, with forget gates (Gers et al., 2000), written as in
-/// Zaremba et al., 2014, section 3.1.
+/// A layer of LSTM; all steps share its weights. Source: Hochreiter and Schmidhuber, Long
+/// Short-Term Memory, 1997, with forget gates (Gers et al., 2000), written as in Zaremba et al.,
+/// 2014, section 3.1.
+class LstmLayer {
+ public:
+  LstmLayer(Network& net, std::string name, std::int64_t inputs, std::int64_t hidden);
+
+  /// The state behind step number `step`, which reads x[batch, inputs]. `before`: null is zeros.
+  LstmState step(std::size_t step, Network::Tensor x, const LstmState* before) const;
+  /// The results of all steps; the layer begins with zeros.
+  std::vector<Network::Tensor> run(const std::vector<Network::Tensor>& steps) const;
+
+ private:
+  Network& net_;
+  std::string name_;
+  std::int64_t hidden_;
+  Network::Tensor from_input_, from_state_, bias_;
+};
+
+/// Layers of LSTM over a sequence, one above the other.
 class LstmLayers {
  public:
   /// The weights of layers that read `inputs` numbers (the first) or `hidden` (the others).
@@ -26,16 +43,7 @@ class LstmLayers {
                                    std::vector<LstmState>& states);
 
  private:
-  struct Layer {
-    std::string name;
-    Network::Tensor from_input, from_state, bias;
-  };
-  LstmState step(const Layer& layer, const std::string& name, Network::Tensor x,
-                 const LstmState* before);
-
-  Network& net_;
-  std::int64_t hidden_;
-  std::vector<Layer> layers_;
+  std::vector<LstmLayer> layers_;
 };
 
 /// x[batch, steps, width] as a [batch, width] for each step.

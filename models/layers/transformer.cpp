@@ -122,4 +122,29 @@ Rotation rotary_tables(Network& net, const std::string& name, std::int64_t seq, 
   return {cosines, table("sin")};
 }
 
+Tensor gelu_feed_forward(Network& net, const std::string& name, Tensor x, std::int64_t feed,
+                         Gelu gelu) {
+  const std::int64_t hidden = net.dims(x).at(2);
+  core::Attributes attributes;
+  if (gelu == Gelu::kTanh) attributes = {{"approximate", std::string("tanh")}};
+  x = net.append("gelu", {net.linear(name + "/feed1", x, feed)}, attributes, name + "/gelu");
+  return net.linear(name + "/feed2", x, hidden);
+}
+
+Tensor swiglu_feed_forward(Network& net, const std::string& name, Tensor x, std::int64_t feed) {
+  const std::int64_t hidden = net.dims(x).at(2);
+  const Tensor swish = net.swish(name + "/gate", net.linear(name + "/gate", x, feed, false));
+  const Tensor up = net.linear(name + "/up", x, feed, false);
+  return net.linear(name + "/down", net.mul(name + "/mul", swish, up), hidden, false);
+}
+
+Tensor pre_norm_block(Network& net, const std::string& name, Tensor x,
+                      const AttentionOptions& options, double epsilon,
+                      const std::function<Tensor(Tensor)>& feed_forward) {
+  Tensor y = net.layer_norm(name + "/norm1", x, epsilon);
+  x = net.add(name + "/add1", x, attention(net, name + "/attention", y, options));
+  y = net.layer_norm(name + "/norm2", x, epsilon);
+  return net.add(name + "/add2", x, feed_forward(y));
+}
+
 }  // namespace soapstone::models

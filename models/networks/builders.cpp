@@ -9,11 +9,14 @@ namespace soapstone::models {
 
 std::span<const ModelBuilder> builders() {
   static const std::vector<ModelBuilder> kBuilders = {
-      squeezenet_builder(), inception_v3_builder(), resnet50_builder(), resnext50_builder(),
-      bert_base_builder(),  nasrnn_builder(),       swin_builder(),     lenet_builder(),
-      alexnet_builder(),    resnet101_builder(),    mlp_builder(),      gpt_builder(),
-      llama_builder(),      moe_builder(),          rnntc_builder(),    rnnlm_builder(),
-      nmt_builder(),        dlrm_builder(),         nasnet_a_builder()};
+      squeezenet_builder(),  inception_v3_builder(), resnet50_builder(), resnext50_builder(),
+      bert_base_builder(),   nasrnn_builder(),       swin_builder(),     lenet_builder(),
+      alexnet_builder(),     resnet101_builder(),    mlp_builder(),      gpt_builder(),
+      llama_builder(),       moe_builder(),          rnntc_builder(),    rnnlm_builder(),
+      nmt_builder(),         dlrm_builder(),         nasnet_a_builder(), vgg_builder(),
+      resnet18_builder(),    resnet34_builder(),     vit_builder(),      unet_builder(),
+      bert_builder(),        bert_large_builder(),   gnmt_builder(),     mixtral_builder(),
+      deepseek_moe_builder()};
   return kBuilders;
 }
 

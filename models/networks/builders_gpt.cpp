@@ -1,6 +1,6 @@
 // GPT: Transformer decoders that see no later token. Radford et al., 2019, section 2.3 (GPT-2);
 // Brown et al., 2020, table 2.1 (GPT-3, which differs in sizes and in the sparsity of some layers
-// that is left out here).
+// that is left out here). gelu is its fit by tanh, as in the release of GPT-2.
 #include "models/layers/decoders.h"
 #include "models/networks/network_builders.h"
 
@@ -24,7 +24,7 @@ core::Result<BuiltNetwork> build_gpt(const ParameterValues& given, const Network
   const std::int64_t feed = p["feed"] != 0 ? p["feed"] : kGptWidening * p["hidden"];
   return build_decoders(net, p,
                         [&](const std::string& name, Network::Tensor x, std::int64_t /*layer*/) {
-                          return gelu_feed_forward(net, name, x, feed);
+                          return gelu_feed_forward(net, name, x, feed, Gelu::kTanh);
                         });
 }
 

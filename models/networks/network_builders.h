@@ -24,5 +24,15 @@ ModelBuilder rnnlm_builder();
 ModelBuilder nmt_builder();
 ModelBuilder dlrm_builder();
 ModelBuilder nasnet_a_builder();
+ModelBuilder vgg_builder();
+ModelBuilder resnet18_builder();
+ModelBuilder resnet34_builder();
+ModelBuilder vit_builder();
+ModelBuilder unet_builder();
+ModelBuilder bert_builder();
+ModelBuilder bert_large_builder();
+ModelBuilder gnmt_builder();
+ModelBuilder mixtral_builder();
+ModelBuilder deepseek_moe_builder();
 
 }  // namespace soapstone::models

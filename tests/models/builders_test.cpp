@@ -39,6 +39,28 @@ TEST(Builders, PublishedParameterCounts) {
   EXPECT_EQ(trained_parameters("mlp"), 784 * 512 + 512 + 512 * 10 + 10);
 }
 
+TEST(Builders, PublishedParameterCountsOfImageNetworks) {
+  const auto vgg = [](std::int64_t layers) {
+    return trained_parameters("vgg", {{"layers", layers}});
+  };
+  EXPECT_EQ(vgg(11), 132'863'336);
+  EXPECT_EQ(vgg(13), 133'047'848);
+  EXPECT_EQ(vgg(16), 138'357'544);
+  EXPECT_EQ(vgg(19), 143'667'240);
+  EXPECT_EQ(trained_parameters("resnet18"), 11'689'512);
+  EXPECT_EQ(trained_parameters("resnet34"), 21'797'672);
+  // ViT-B/16, ViT-L/16 and ViT-H/14.
+  EXPECT_EQ(trained_parameters("vit"), 86'567'656);
+  EXPECT_EQ(trained_parameters("vit", {{"layers", 24}, {"hidden", 1024}, {"heads", 16}}),
+            304'326'632);
+  EXPECT_EQ(
+      trained_parameters("vit", {{"layers", 32}, {"hidden", 1280}, {"heads", 16}, {"patch", 14}}),
+      632'045'800);
+  // Of CIFAR-10, and of images of 256x256.
+  EXPECT_EQ(trained_parameters("unet"), 35'746'307);
+  EXPECT_EQ(trained_parameters("unet", {{"image", 256}, {"multipliers", 112244}}), 113'673'219);
+}
+
 TEST(Builders, ParameterCountsOfRecurrentNetworks) {
   // The large model of Zaremba et al.: 66 million.
   EXPECT_EQ(trained_parameters("rnnlm", {{"hidden", 1500}}), 66'022'000);
@@ -46,6 +68,12 @@ TEST(Builders, ParameterCountsOfRecurrentNetworks) {
   EXPECT_EQ(trained_parameters("rnntc"), 18765 * hidden + 4 * layer + hidden * 2 + 2);
   EXPECT_EQ(trained_parameters("nmt"),
             hidden * 2 * 32000 + 4 * layer + 3 * hidden * hidden + hidden * 32000 + 32000);
+  // 278 million, as counted by Shazeer et al., Outrageously Large Neural Networks, 2017, table 2.
+  EXPECT_NEAR(static_cast<double>(trained_parameters("gnmt")), 278e6, 3e6);
+  const std::int64_t wide = 4 * hidden * (2 * hidden + hidden + 1);
+  EXPECT_EQ(trained_parameters("gnmt"), hidden * 2 * 32000 + (2 * layer + wide + 6 * layer) +
+                                            8 * wide + (2 * hidden * hidden + 2 * hidden) +
+                                            hidden * 32000 + 32000);
 }
 
 TEST(Builders, PublishedParameterCountsOfLargeTables) {
@@ -81,6 +109,46 @@ TEST(Builders, PublishedParameterCountsOfLanguageModels) {
   EXPECT_EQ(llama(32, 4096, 32, 14336), 8'030'261'248);
   EXPECT_EQ(llama(80, 8192, 64, 28672), 70'553'706'496);
   EXPECT_EQ(llama(126, 16384, 128, 53248), 405'853'388'800);
+}
+
+TEST(Builders, PublishedParameterCountsOfBert) {
+  EXPECT_EQ(trained_parameters("bert_base"), 109'482'240);
+  EXPECT_EQ(trained_parameters("bert_base", {{"layers", 24}, {"hidden", 1024}, {"heads", 16}}),
+            335'141'888);
+  // Without the pooler, with the layer that scores words.
+  EXPECT_EQ(trained_parameters("bert"), 109'514'298);
+  EXPECT_EQ(trained_parameters("bert_large"), 335'174'458);
+  EXPECT_EQ(trained_parameters("bert", {{"layers", 24}, {"hidden", 1024}, {"heads", 16}}),
+            trained_parameters("bert_large"));
+}
+
+TEST(Builders, PublishedParameterCountsOfMixtures) {
+  EXPECT_EQ(trained_parameters("mixtral"), 123'490'816);
+  EXPECT_EQ(trained_parameters("deepseek_moe"), 70'390'272);
+  // Mixtral 8x7B and 8x22B.
+  EXPECT_EQ(
+      trained_parameters(
+          "mixtral",
+          {{"layers", 32}, {"hidden", 4096}, {"heads", 32}, {"kv_heads", 8}, {"feed", 14336}}),
+      46'702'792'704);
+  EXPECT_EQ(trained_parameters("mixtral", {{"layers", 56},
+                                           {"hidden", 6144},
+                                           {"heads", 48},
+                                           {"kv_heads", 8},
+                                           {"feed", 16384},
+                                           {"vocabulary", 32768}}),
+            140'630'071'296);
+  // DeepSeekMoE 16B.
+  EXPECT_EQ(trained_parameters("deepseek_moe", {{"layers", 28},
+                                                {"hidden", 2048},
+                                                {"heads", 16},
+                                                {"kv_heads", 16},
+                                                {"feed", 1408},
+                                                {"experts", 64},
+                                                {"top", 6},
+                                                {"dense_feed", 10944},
+                                                {"vocabulary", 102400}}),
+            16'375'728'128);
 }
 
 struct Small {
@@ -140,6 +208,52 @@ const Small kSmall[] = {
     {"dlrm", {{"batch", 3}, {"tables", 2}, {"rows", 7}, {"lookups", 3}, {"hidden", 8}}},
     {"llama", {{"layers", 1}, {"hidden", 8}, {"heads", 2}, {"seq", 5}, {"vocabulary", 11}}},
     {"nasnet_a", {{"image", 32}, {"repeats", 1}, {"width", 4}, {"stem", 3}, {"classes", 7}}},
+    {"vgg", {{"layers", 11}, {"image", 32}, {"width", 2}, {"hidden", 8}, {"classes", 7}}},
+    {"vgg", {{"layers", 19}, {"image", 64}, {"width", 2}, {"hidden", 8}, {"classes", 7}}},
+    {"resnet18", {{"image", 32}, {"width", 2}, {"classes", 7}}},
+    {"resnet34", {{"image", 32}, {"width", 2}, {"classes", 7}, {"fold_bn", 1}}},
+    {"vit",
+     {{"image", 12},
+      {"patch", 4},
+      {"layers", 2},
+      {"hidden", 16},
+      {"heads", 2},
+      {"classes", 7},
+      {"batch", 2}}},
+    {"unet",
+     {{"image", 8},
+      {"attention", 4},
+      {"width", 4},
+      {"norm_groups", 2},
+      {"multipliers", 122},
+      {"blocks", 1},
+      {"batch", 2}}},
+    {"bert", {{"layers", 2}, {"hidden", 8}, {"heads", 2}, {"seq", 5}, {"vocabulary", 11}}},
+    {"bert_large",
+     {{"layers", 1}, {"hidden", 8}, {"heads", 2}, {"seq", 5}, {"vocabulary", 11}, {"feed", 6}}},
+    {"gnmt", {{"batch", 2}, {"layers", 3}, {"steps", 3}, {"hidden", 6}, {"vocabulary", 11}}},
+    {"mixtral",
+     {{"layers", 2},
+      {"hidden", 8},
+      {"heads", 2},
+      {"kv_heads", 1},
+      {"seq", 6},
+      {"vocabulary", 11},
+      {"feed", 6},
+      {"experts", 3},
+      {"batch", 2}}},
+    {"deepseek_moe",
+     {{"layers", 2},
+      {"hidden", 8},
+      {"heads", 2},
+      {"kv_heads", 2},
+      {"seq", 6},
+      {"vocabulary", 11},
+      {"feed", 6},
+      {"dense_feed", 10},
+      {"experts", 4},
+      {"top", 3},
+      {"batch", 2}}},
 };
 
 class SmallNetworkTest : public ::testing::TestWithParam<Small> {};
@@ -236,10 +350,12 @@ TEST(Builders, EveryOneIsDescribed) {
       EXPECT_GE(parameter.highest, parameter.default_value);
     }
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("squeezenet", "inception_v3", "resnet50", "resnext50",
-                                            "bert_base", "nasrnn", "swin", "lenet", "alexnet",
-                                            "resnet101", "mlp", "gpt", "llama", "moe", "rnntc",
-                                            "rnnlm", "nmt", "dlrm", "nasnet_a"));
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("squeezenet", "inception_v3", "resnet50", "resnext50",
+                                     "bert_base", "nasrnn", "swin", "lenet", "alexnet", "resnet101",
+                                     "mlp", "gpt", "llama", "moe", "rnntc", "rnnlm", "nmt", "dlrm",
+                                     "nasnet_a", "vgg", "resnet18", "resnet34", "vit", "unet",
+                                     "bert", "bert_large", "gnmt", "mixtral", "deepseek_moe"));
 }
 
 TEST(Builders, Errors) {
@@ -247,8 +363,8 @@ TEST(Builders, Errors) {
     const auto graph = build_model(name, parameters);
     return graph ? "no error" : graph.error().to_string();
   };
-  EXPECT_THAT(error("vgg16", {}),
-              ::testing::StartsWith("there is no model 'vgg16' (the models are squeezenet, incep"));
+  EXPECT_THAT(error("vgg17", {}),
+              ::testing::StartsWith("there is no model 'vgg17' (the models are squeezenet, incep"));
   EXPECT_EQ(error("nasrnn", {{"depth", 1}}),
             "nasrnn: there is no parameter 'depth' (the parameters are batch, steps, hidden)");
   EXPECT_EQ(error("nasrnn", {{"steps", 0}}),
@@ -264,6 +380,22 @@ TEST(Builders, Errors) {
   EXPECT_EQ(error("llama", {{"hidden", 8}}),
             "llama: the parameter hidden is not an even multiple of heads");
   EXPECT_EQ(error("moe", {{"experts", 1}}), "moe: the parameter top is larger than experts");
+  EXPECT_EQ(error("mixtral", {{"experts", 1}}),
+            "mixtral: the parameter top is larger than experts");
+  EXPECT_EQ(error("deepseek_moe", {{"kv_heads", 3}}),
+            "deepseek_moe: the parameter heads is not a multiple of kv_heads");
+  EXPECT_EQ(error("vgg", {{"layers", 14}}), "vgg: the parameter layers is not 11, 13, 16 or 19");
+  EXPECT_EQ(error("vgg", {{"image", 225}}), "vgg: the parameter image is not a multiple of 32");
+  EXPECT_EQ(error("vit", {{"image", 225}}), "vit: the parameter image is not a multiple of patch");
+  EXPECT_EQ(error("gnmt", {{"layers", 1}}),
+            "gnmt: the parameter layers = 1 is not between 2 and 1000");
+  EXPECT_EQ(error("unet", {{"width", 33}, {"norm_groups", 3}}), "unet: the parameter width is odd");
+  EXPECT_EQ(error("unet", {{"width", 80}}),
+            "unet: the parameter width is not a multiple of norm_groups");
+  EXPECT_EQ(error("unet", {{"multipliers", 102}}),
+            "unet: the parameter multipliers has the digit 0");
+  EXPECT_EQ(error("unet", {{"image", 36}}),
+            "unet: the parameter image cannot be halved as often as multipliers says");
   EXPECT_EQ(error("dlrm", {{"hidden", 4}}), "dlrm: the parameter hidden is not a multiple of 8");
   EXPECT_THAT(error("lenet", {{"image", 8}}), ::testing::StartsWith("lenet: "));
   const auto typed = build_network("mlp", {}, {.type = core::DataType::kInt8});

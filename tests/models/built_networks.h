@@ -18,4 +18,14 @@ BuiltNetwork built(const std::string& name, const ParameterValues& parameters = 
 using InputValues = std::map<core::TensorId, std::vector<double>>;
 std::vector<std::vector<double>> evaluate(const core::Graph& graph, const InputValues& given = {});
 
+using Numbers = std::vector<double>;
+
+/// The input of that name. Throws if there is none.
+core::TensorId named(const core::Graph& graph, const std::string& name);
+core::Dims dims_of(const core::Graph& graph, const std::string& name);
+/// Small numbers for all weights, the same for the same name and count.
+InputValues weights_for(const BuiltNetwork& network);
+/// Up to 1e-9.
+void expect_near(const Numbers& a, const Numbers& b);
+
 }  // namespace soapstone::models

@@ -2,44 +2,13 @@
 // imply.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "tests/models/built_networks.h"
 
 namespace soapstone::models {
 namespace {
-
-using Numbers = std::vector<double>;
-
-core::TensorId named(const core::Graph& graph, const std::string& name) {
-  for (const core::TensorId id : graph.inputs())
-    if (graph.tensor(id).name == name) return id;
-  throw std::runtime_error("no input " + name);
-}
-
-core::Dims dims_of(const core::Graph& graph, const std::string& name) {
-  return *core::concrete(graph.tensor(named(graph, name)).type.shape);
-}
-
-/// Small numbers for all weights, the same for the same name and count.
-InputValues weights_for(const BuiltNetwork& network) {
-  InputValues values;
-  for (const core::TensorId id : network.weights) {
-    const core::Tensor& weight = network.graph.tensor(id);
-    Numbers numbers(
-        static_cast<std::size_t>(core::element_count(*core::concrete(weight.type.shape))));
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      numbers[i] = std::sin(static_cast<double>(i * i + weight.name.size())) * 0.5;
-    values[id] = std::move(numbers);
-  }
-  return values;
-}
-
-void expect_near(const Numbers& a, const Numbers& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-9);
-}
 
 class CausalTest : public ::testing::TestWithParam<const char*> {};
 
@@ -127,44 +96,6 @@ TEST(Llama, AnglesAreThoseOfThePaper) {
   EXPECT_NEAR(scores[3], y / norm, 1e-4);
 }
 
-const ParameterValues kExperts = {{"layers", 1}, {"every", 1},      {"hidden", 8}, {"heads", 2},
-                                  {"seq", 6},    {"feed", 6},       {"batch", 2},  {"experts", 3},
-                                  {"top", 2},    {"vocabulary", 11}};
-
-ParameterValues experts_with(const ParameterValues& changed) {
-  ParameterValues all = kExperts;
-  for (const auto& [name, value] : changed) all[name] = value;
-  return all;
-}
-
-TEST(Moe, EqualExpertsAreOneExpert) {
-  const auto one =
-      built("moe", experts_with({{"experts", 1}, {"top", 1}}), {.weights = Weights::kInputs});
-  const auto three =
-      built("moe", experts_with({{"capacity_percent", 300}}), {.weights = Weights::kInputs});
-  const InputValues single = weights_for(one);
-  InputValues repeated = weights_for(three);
-  for (const auto& [id, numbers] : single) {
-    const std::string& name = one.graph.tensor(id).name;
-    if (name.ends_with("/gate.weight")) continue;
-    Numbers all = numbers;
-    while (all.size() < repeated.at(named(three.graph, name)).size())
-      all.insert(all.end(), numbers.begin(), numbers.end());
-    repeated[named(three.graph, name)] = all;
-  }
-  ASSERT_EQ(dims_of(three.graph, "layer0/experts.feed1"), (core::Dims{3, 8, 6}));
-  expect_near(evaluate(one.graph, single)[0], evaluate(three.graph, repeated)[0]);
-}
-
-TEST(Moe, OnlyFullExpertsTurnTokensAway) {
-  const auto results = [](std::int64_t percent) {
-    return evaluate(built("moe", experts_with({{"capacity_percent", percent}})).graph)[0];
-  };
-  // All tokens may choose one expert: three times the places are enough for that.
-  EXPECT_EQ(results(300), results(600));
-  EXPECT_NE(results(300), results(30));
-}
-
 TEST(Lstm, IsTheFormulaOfItsAuthors) {
   const auto network =
       built("rnnlm", {{"layers", 1}, {"steps", 2}, {"hidden", 1}, {"vocabulary", 2}},
@@ -210,6 +141,67 @@ TEST(Dlrm, FeaturesInteractInPairs) {
   };
   EXPECT_NE(results(plain, 1), results(changed, 1));
   expect_near(results(plain, 2), results(changed, 1));
+}
+
+TEST(Gnmt, ReadsTheWholeSourceAndNoLaterTarget) {
+  constexpr std::size_t kSteps = 4, kVocabulary = 11, kChanged = 2;
+  const auto network =
+      built("gnmt", {{"layers", 3}, {"hidden", 6}, {"steps", kSteps}, {"vocabulary", kVocabulary}});
+  const core::TensorId source = named(network.graph, "source_ids"),
+                       target = named(network.graph, "target_ids");
+  const auto scores = [&](const Numbers& from, const Numbers& to) {
+    return evaluate(network.graph, {{source, from}, {target, to}})[0];
+  };
+  const Numbers before = scores({1, 2, 3, 4}, {1, 2, 3, 4});
+  const Numbers others = scores({1, 2, 3, 4}, {1, 2, 9, 4});
+  const Numbers first = scores({9, 2, 3, 4}, {1, 2, 3, 4});
+  const Numbers last = scores({1, 2, 3, 9}, {1, 2, 3, 4});
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(before[i] == others[i], i / kVocabulary < kChanged) << i;
+    EXPECT_NE(before[i], first[i]) << i;
+    EXPECT_NE(before[i], last[i]) << i;
+  }
+}
+
+TEST(Vit, WithoutPositionsPatchesHaveNoOrder) {
+  const auto network = built(
+      "vit",
+      {{"image", 4}, {"patch", 2}, {"layers", 2}, {"hidden", 8}, {"heads", 2}, {"classes", 3}},
+      {.weights = Weights::kInputs});
+  InputValues values = weights_for(network);
+  const core::TensorId image = named(network.graph, "image");
+  const core::TensorId positions = named(network.graph, "embed/position.table");
+  Numbers pixels(48), swapped(48);
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = std::cos(static_cast<double>(i));
+  // The upper two rows of patches stand below.
+  for (std::size_t i = 0; i < pixels.size(); ++i) swapped[i] = pixels[i / 16 * 16 + (i + 8) % 16];
+  const auto scores = [&](const Numbers& of) {
+    values[image] = of;
+    return evaluate(network.graph, values)[0];
+  };
+  EXPECT_NE(scores(pixels), scores(swapped));
+  std::ranges::fill(values[positions], 0.0);
+  expect_near(scores(pixels), scores(swapped));
+}
+
+TEST(Unet, PredictsAnImageThatDependsOnTheTime) {
+  const auto network = built("unet", {{"image", 8},
+                                      {"attention", 4},
+                                      {"width", 4},
+                                      {"norm_groups", 2},
+                                      {"multipliers", 12},
+                                      {"batch", 2}});
+  const core::Graph& graph = network.graph;
+  EXPECT_EQ(graph.tensor(graph.outputs()[0]).type, graph.tensor(named(graph, "image")).type);
+  // Images of a batch are independent of each other, in their times as well.
+  const core::TensorId time = named(graph, "time");
+  const Numbers early = evaluate(graph, {{time, {1, 1}}})[0];
+  const Numbers late = evaluate(graph, {{time, {1, 900}}})[0];
+  const std::size_t half = early.size() / 2;
+  for (std::size_t i = 0; i < half; ++i) {
+    EXPECT_EQ(early[i], late[i]);
+    EXPECT_NE(early[half + i], late[half + i]);
+  }
 }
 
 }  // namespace
