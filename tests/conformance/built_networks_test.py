@@ -47,6 +47,22 @@ SMALL = {
              {"batch": 3, "tables": 2, "rows": 7, "lookups": 3, "hidden": 8}],
     "nasnet_a": [{"image": 33, "repeats": 1, "width": 8, "stem": 3, "classes": 7},
                  {"image": 32, "repeats": 2, "width": 4, "stem": 3, "classes": 7, "fold_bn": 1}],
+    "vgg": [{"layers": 11, "image": 32, "width": 2, "hidden": 8, "classes": 7},
+            {"layers": 19, "image": 64, "width": 2, "hidden": 8, "classes": 7}],
+    "resnet18": [{"image": 32, "width": 2, "classes": 7}],
+    "resnet34": [{"image": 32, "width": 2, "classes": 7, "fold_bn": 1}],
+    "vit": [{"image": 12, "patch": 4, "layers": 2, "hidden": 8, "heads": 2, "classes": 7, "batch": 2}],
+    "unet": [{"image": 16, "attention": 8, "width": 4, "norm_groups": 2, "batch": 2},
+             {"image": 8, "attention": 4, "width": 4, "norm_groups": 2, "blocks": 1, "multipliers": 31}],
+    "bert": [{"layers": 2, "hidden": 8, "heads": 2, **TOKENS}],
+    "bert_large": [{"layers": 1, "hidden": 8, "heads": 2, "feed": 6, **TOKENS}],
+    "gnmt": [{"layers": 3, **RECURRENT}],
+    "mixtral": [{"layers": 2, "hidden": 8, "heads": 2, "kv_heads": 1, "feed": 6, "experts": 3, "batch": 2,
+                 **TOKENS}],
+    "deepseek_moe": [{"layers": 2, "hidden": 8, "heads": 2, "kv_heads": 2, "feed": 6, "dense_feed": 10,
+                      "experts": 5, "top": 3, "batch": 2, **TOKENS},
+                     {"layers": 1, "dense": 0, "shared": 0, "hidden": 8, "heads": 2, "kv_heads": 1,
+                      "feed": 6, "experts": 3, "top": 1, **TOKENS}],
 }
 OPSETS = [17, 23]
 # Relative to the largest number of an output.
