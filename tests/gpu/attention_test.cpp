@@ -190,7 +190,9 @@ std::vector<runtime::Launch> attention_launches(const core::Graph& graph,
 
 TEST(Attention, OfNetworksIsOneLaunchThatMeansTheSame) {
   const std::map<std::string, std::size_t> per_network = {
-      {"bert_base", 1}, {"swin", 12}, {"gpt", 1}, {"llama", 1}, {"moe", 1}, {"nmt", 1}};
+      {"bert_base", 1}, {"swin", 12},      {"gpt", 1},     {"llama", 1},
+      {"moe", 1},       {"nmt", 1},        {"vit", 1},     {"unet", 6},
+      {"bert", 1},      {"bert_large", 1}, {"mixtral", 1}, {"deepseek_moe", 1}};
   for (const models::ModelBuilder& builder : models::builders()) {
     SCOPED_TRACE(builder.name);
     const auto graph = models::build_model(builder.name, models::small_sizes(builder));

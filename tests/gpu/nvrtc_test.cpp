@@ -20,6 +20,8 @@ using runtime::generated::Group;
 using runtime::generated::region_of;
 
 constexpr CompileTarget kTargets[] = {{8, 0}, {9, 0}};
+/// A tile of 32 rows of 33 numbers, through which a kernel transposes.
+constexpr std::int64_t kMostSharedBytes = 32 * 33 * 4;
 
 /// The generated kernels of a network; those that differ.
 std::vector<KernelText> kernels_of(const std::string& network, core::DataType type) {
@@ -48,7 +50,7 @@ void expect_no_spills(const std::vector<KernelText>& texts, const std::string& w
     for (const KernelResources& r : binary->resources) {
       EXPECT_EQ(r.spilled_bytes, 0) << what << " " << r.name;
       EXPECT_LE(r.registers, 128) << what << " " << r.name;
-      EXPECT_LE(r.shared_bytes, 1024) << what << " " << r.name;
+      EXPECT_LE(r.shared_bytes, kMostSharedBytes) << what << " " << r.name;
     }
   }
 }
