@@ -39,6 +39,7 @@ ALLOWED = {
     "generator/sides": (12, "builds constants of a shape, and the parts of a whole"),
     "models/layers": (86, "builds networks"),
     "models/networks": (75, "builds networks"),
+    "parallel/work/step_work.cpp": (1, "kernels of contractions read transposed operands"),
     "parallel/training": (21, "builds losses, sums and updates"),
     "models/onnx/moved.cpp": (21, "writes nodes that make noise, of which ONNX has no operator for all opsets"),
     "models/onnx/open_constants.cpp": (3, "writes nodes that repeat what fills a tensor, and lets a Reshape infer sizes"),
