@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/plan/plan_blocks.h"
 #include "cli/reports/json_text.h"
 #include "cli/terminal/table.h"
 #include "cli/terminal/units.h"
@@ -135,20 +136,7 @@ std::string plan_document_text(const parallel::PlanDocument& plan, std::optional
                                  counted(plan.devices, "device"), plan.topology, plan.strategy,
                                  shape_text(plan.shape), time_text(plan.time.total_us),
                                  told_line(plan.time.total_us, told_us));
-  Table table({{"operator"}, {"stage", Align::kRight}, {"cut"}});
-  for (const parallel::PlannedNode& node : plan.nodes) {
-    std::vector<std::string> cuts;
-    for (const auto& [loop, axes] : plan.cuts[node.cuts].loops) {
-      for (const std::string& name : axes)
-        for (const parallel::PlanAxis& axis : plan.axes)
-          if (axis.name == name)
-            cuts.push_back(fmt::format("{} by {} ({}{})", loop, axis.size, name,
-                                       axis.shares.empty() ? "" : ", uneven"));
-    }
-    table.add_row(
-        {node.name, fmt::to_string(node.stage), fmt::format("{}", fmt::join(cuts, ", "))});
-  }
-  return text + table.to_string();
+  return text + plan_blocks_text(plan);
 }
 
 std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportExtras& extras) {

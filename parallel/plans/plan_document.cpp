@@ -1,6 +1,7 @@
 #include "parallel/plans/plan_document.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -46,8 +47,12 @@ class DocumentMaker {
     const auto [known, is_new_estimate] =
         known_estimates_.try_emplace(estimate, document_.estimates.size());
     if (is_new_estimate) document_.estimates.push_back(estimate);
-    document_.nodes.push_back(
-        {names_[id.index()], plan_.stage_of_node[id.index()], at->second, known->second});
+    std::vector<PlannedExchange> exchanges = exchanges_of(id);
+    const auto [list, is_new_list] =
+        known_exchanges_.try_emplace(exchanges, document_.exchanges.size());
+    if (is_new_list) document_.exchanges.push_back(std::move(exchanges));
+    document_.nodes.push_back({names_[id.index()], plan_.stage_of_node[id.index()], at->second,
+                               known->second, list->second});
   }
 
   void add_weight(core::TensorId id, const Digits& digits) {
@@ -61,12 +66,24 @@ class DocumentMaker {
   }
 
  private:
+  std::vector<PlannedExchange> exchanges_of(core::NodeId id) const {
+    static constexpr std::array<std::string_view, 3> kPasses = {"forward", "backward", "sum"};
+    std::vector<PlannedExchange> list;
+    for (const NodeExchange& exchange : plan_.sharding.costs[id.index()].exchanges)
+      list.push_back(
+          {std::string(kPasses[static_cast<std::size_t>(exchange.pass)]),
+           static_cast<std::int64_t>(exchange.input), std::string(to_string(exchange.step.what)),
+           document_.axes[exchange.step.axis].name, exchange.step.bytes, exchange.step.us});
+    return list;
+  }
+
   const core::Graph& graph_;
   const MeshPlan& plan_;
   PlanDocument& document_;
   std::vector<std::string> names_;
   std::map<NodeCuts, std::size_t> known_;
   std::map<NodeEstimate, std::size_t> known_estimates_;
+  std::map<std::vector<PlannedExchange>, std::size_t> known_exchanges_;
 };
 
 }  // namespace

@@ -36,11 +36,23 @@ struct NodeCuts {
   auto operator<=>(const NodeCuts&) const = default;
 };
 
+/// A collective that a node needs.
+struct PlannedExchange {
+  std::string pass;        ///< `forward`, `backward`, or `sum` of a gradient, once a step.
+  std::int64_t input = 0;  ///< Of the node.
+  std::string collective;  ///< As to_string() has it.
+  std::string axis;
+  double bytes = 0;  ///< What each device has, or comes to have.
+  double us = 0;     ///< Alone; of a weight in buckets with others it is a share of less.
+  auto operator<=>(const PlannedExchange&) const = default;
+};
+
 struct PlannedNode {
   std::string name;
   std::int64_t stage = 0;
-  std::size_t cuts = 0;      ///< Index into PlanDocument::cuts.
-  std::size_t estimate = 0;  ///< Index into PlanDocument::estimates.
+  std::size_t cuts = 0;       ///< Index into PlanDocument::cuts.
+  std::size_t estimate = 0;   ///< Index into PlanDocument::estimates.
+  std::size_t exchanges = 0;  ///< Index into PlanDocument::exchanges.
   bool operator==(const PlannedNode&) const = default;
 };
 
@@ -61,7 +73,8 @@ struct PlanDocument {
   std::vector<PlanAxis> axes;
   std::vector<NodeCuts> cuts;
   std::vector<NodeEstimate> estimates;
-  std::vector<PlannedNode> nodes;  ///< In the order of execution.
+  std::vector<std::vector<PlannedExchange>> exchanges;  ///< The different ones of nodes.
+  std::vector<PlannedNode> nodes;                       ///< In the order of execution.
   std::vector<PlannedWeight> weights;
   StepTime time;
   double lower_bound_us = 0;

@@ -20,6 +20,7 @@ namespace {
 using PlanReader = JsonReader<nlohmann::ordered_json>;
 
 constexpr std::int64_t kMostDevicesPlanned = std::int64_t{1} << 31;
+constexpr std::int64_t kMostInputs = 1 << 20;
 constexpr std::int64_t kMostChunks = 1 << 20;
 constexpr std::int64_t kMostMicrobatches = std::int64_t{1} << 31;
 
@@ -57,6 +58,7 @@ class PlanFileReader {
     read_figures();
     read_estimates();
     read_cuts();
+    read_exchanges();
     read_nodes();
     read_weights();
     if (!error_)
@@ -81,11 +83,11 @@ class PlanFileReader {
   }
 
   std::vector<std::string> keys_of_document() const {
-    std::vector<std::string> keys = {
-        "version",        "model",           "topology",     "strategy",
-        "devices",        "training",        "pipeline",     "axes",
-        "cuts",           "estimates",       "nodes",        "weights",
-        "lower_bound_us", "estimated_share", "bucket_bytes", "digest"};
+    std::vector<std::string> keys = {"version", "model",          "topology",        "strategy",
+                                     "devices", "training",       "pipeline",        "axes",
+                                     "cuts",    "estimates",      "exchanges",       "nodes",
+                                     "weights", "lower_bound_us", "estimated_share", "bucket_bytes",
+                                     "digest"};
     each_figure(plan_.time, [&](const char* name, double) { keys.emplace_back(name); });
     return keys;
   }
@@ -216,6 +218,34 @@ class PlanFileReader {
     });
   }
 
+  /// One of the words, or an error that lists them.
+  template <class Words>
+  static std::string read_word(const PlanReader& entry, const Words& words) {
+    std::string word = entry.text();
+    if (std::ranges::find(words, word) == std::ranges::end(words))
+      entry.fail(fmt::format("'{}' is none of {}", word, fmt::join(words, ", ")));
+    return word;
+  }
+
+  void read_exchanges() {
+    static constexpr std::array<std::string_view, 3> kPasses = {"forward", "backward", "sum"};
+    std::vector<std::string_view> collectives;
+    for (const Collective what : {Collective::kAllReduce, Collective::kReduceScatter,
+                                  Collective::kAllGather, Collective::kAllToAll})
+      collectives.push_back(to_string(what));
+    document_.field("exchanges").for_each([&](const PlanReader& list) {
+      std::vector<PlannedExchange>& exchanges = plan_.exchanges.emplace_back();
+      list.for_each([&](const PlanReader& entry) {
+        entry.expect_keys({"pass", "input", "collective", "axis", "bytes", "us"});
+        exchanges.push_back(
+            {read_word(entry.field("pass"), kPasses), entry.field("input").integer(0, kMostInputs),
+             read_word(entry.field("collective"), collectives),
+             read_word(entry.field("axis"), kAxisNames), entry.field("bytes").not_negative(),
+             entry.field("us").not_negative()});
+      });
+    });
+  }
+
   static std::size_t read_index(const PlanReader& entry, std::size_t size) {
     return static_cast<std::size_t>(entry.integer(0, static_cast<std::int64_t>(size) - 1));
   }
@@ -223,13 +253,14 @@ class PlanFileReader {
   void read_nodes() {
     std::set<std::string> names;
     document_.field("nodes").for_each([&](const PlanReader& entry) {
-      entry.expect_keys({"name", "stage", "cuts", "estimate"});
+      entry.expect_keys({"name", "stage", "cuts", "estimate", "exchanges"});
       PlannedNode node{entry.field("name").text(),
                        entry.field("stage").integer(0, plan_.shape.stages - 1)};
       if (!names.insert(node.name).second)
         entry.field("name").fail(fmt::format("the name '{}' is there twice", node.name));
       node.cuts = read_index(entry.field("cuts"), plan_.cuts.size());
       node.estimate = read_index(entry.field("estimate"), plan_.estimates.size());
+      node.exchanges = read_index(entry.field("exchanges"), plan_.exchanges.size());
       plan_.nodes.push_back(std::move(node));
     });
   }

@@ -57,12 +57,25 @@ void write_nodes(const PlanDocument& document, PlanJson& json) {
   for (const NodeCuts& cuts : document.cuts)
     json["cuts"].push_back(cuts.loops.empty() ? PlanJson::object() : PlanJson(cuts.loops));
   write_estimates(document, json["estimates"]);
+  json["exchanges"] = PlanJson::array();
+  for (const std::vector<PlannedExchange>& exchanges : document.exchanges) {
+    PlanJson list = PlanJson::array();
+    for (const PlannedExchange& exchange : exchanges)
+      list.push_back({{"pass", exchange.pass},
+                      {"input", exchange.input},
+                      {"collective", exchange.collective},
+                      {"axis", exchange.axis},
+                      {"bytes", exchange.bytes},
+                      {"us", exchange.us}});
+    json["exchanges"].push_back(std::move(list));
+  }
   json["nodes"] = PlanJson::array();
   for (const PlannedNode& node : document.nodes)
     json["nodes"].push_back({{"name", node.name},
                              {"stage", node.stage},
                              {"cuts", node.cuts},
-                             {"estimate", node.estimate}});
+                             {"estimate", node.estimate},
+                             {"exchanges", node.exchanges}});
   json["weights"] = PlanJson::object();
   for (const PlannedWeight& weight : document.weights)
     json["weights"][weight.name] = weight.dims.empty() ? PlanJson::object() : PlanJson(weight.dims);

@@ -12,7 +12,9 @@ namespace {
 /// One change of layout, step by step. Axes stand in the order of their speed, the fastest first.
 class Steps {
  public:
-  Steps(const Mesh& mesh, double bytes, const Layout& from) : mesh_(mesh), local_(bytes) {
+  Steps(const Mesh& mesh, double bytes, const Layout& from,
+        std::vector<ConversionStep>* told = nullptr)
+      : mesh_(mesh), local_(bytes), told_(told) {
     for (std::size_t a = 0; a < mesh.axis_count(); ++a)
       if (from.axes[a] >= 0) local_ *= mesh.largest_share(a);
   }
@@ -34,12 +36,16 @@ class Steps {
   double size(std::size_t axis) const { return static_cast<double>(mesh_.axis_sizes()[axis]); }
   /// A step of a collective takes as long as its largest piece.
   void spend(Collective what, std::size_t axis, double bytes, double times) {
-    total_.us += mesh_.us(what, axis, bytes * mesh_.largest_share(axis) * size(axis));
+    const double counted = bytes * mesh_.largest_share(axis) * size(axis);
+    const double us = mesh_.us(what, axis, counted);
+    if (told_ && us > 0) told_->push_back({what, axis, counted, us});
+    total_.us += us;
     total_.bytes_moved += times * bytes * (size(axis) - 1) / size(axis);
   }
 
   const Mesh& mesh_;
   double local_;
+  std::vector<ConversionStep>* told_;
   Conversion total_;
 };
 
@@ -51,6 +57,23 @@ void sum_along(Steps& steps, const std::vector<std::size_t>& axes) {
   for (std::size_t k = 0; k + 1 < axes.size(); ++k) steps.reduce_scatter(axes[k]);
   steps.all_reduce(axes.back());
   for (std::size_t k = axes.size() - 1; k-- > 0;) steps.all_gather(axes[k]);
+}
+
+/// In the order of convert().
+void change(Steps& steps, const Mesh& mesh, const Layout& from, const Layout& to) {
+  const std::size_t axes = mesh.axis_count();
+  std::vector<std::size_t> sums;
+  for (std::size_t a = 0; a < axes; ++a)
+    if (is_whole(from.axes[a]) && to.axes[a] >= 0) steps.cut(a);
+  for (std::size_t a = 0; a < axes; ++a)
+    if (from.axes[a] == kPartial && to.axes[a] >= 0) steps.reduce_scatter(a);
+  for (std::size_t a = 0; a < axes; ++a)
+    if (from.axes[a] >= 0 && to.axes[a] >= 0 && from.axes[a] != to.axes[a]) steps.exchange(a);
+  for (std::size_t a = 0; a < axes; ++a)
+    if (from.axes[a] == kPartial && is_whole(to.axes[a])) sums.push_back(a);
+  sum_along(steps, sums);
+  for (std::size_t a = axes; a-- > 0;)
+    if (from.axes[a] >= 0 && is_whole(to.axes[a])) steps.all_gather(a);
 }
 
 }  // namespace
@@ -140,20 +163,16 @@ Conversion& Conversion::operator*=(double times) {
 Conversion convert(const Mesh& mesh, double bytes, const Layout& from, const Layout& to) {
   if (from == to) return {};
   Steps steps(mesh, bytes, from);
-  const std::size_t axes = mesh.axis_count();
-  std::vector<std::size_t> sums;
-  for (std::size_t a = 0; a < axes; ++a)
-    if (is_whole(from.axes[a]) && to.axes[a] >= 0) steps.cut(a);
-  for (std::size_t a = 0; a < axes; ++a)
-    if (from.axes[a] == kPartial && to.axes[a] >= 0) steps.reduce_scatter(a);
-  for (std::size_t a = 0; a < axes; ++a)
-    if (from.axes[a] >= 0 && to.axes[a] >= 0 && from.axes[a] != to.axes[a]) steps.exchange(a);
-  for (std::size_t a = 0; a < axes; ++a)
-    if (from.axes[a] == kPartial && is_whole(to.axes[a])) sums.push_back(a);
-  sum_along(steps, sums);
-  for (std::size_t a = axes; a-- > 0;)
-    if (from.axes[a] >= 0 && is_whole(to.axes[a])) steps.all_gather(a);
+  change(steps, mesh, from, to);
   return steps.done();
+}
+
+std::vector<ConversionStep> conversion_steps(const Mesh& mesh, double bytes, const Layout& from,
+                                             const Layout& to) {
+  std::vector<ConversionStep> told;
+  Steps steps(mesh, bytes, from, &told);
+  change(steps, mesh, from, to);
+  return told;
 }
 
 Conversion convert_gradient(const Mesh& mesh, double bytes, const Layout& from, const Layout& to) {

@@ -81,11 +81,23 @@ struct Conversion {
   Conversion& operator*=(double times);
 };
 
+/// A step of a change of layout.
+struct ConversionStep {
+  Collective what = Collective::kAllReduce;
+  std::size_t axis = 0;
+  double bytes = 0;  ///< As in collective_us().
+  double us = 0;
+  auto operator<=>(const ConversionStep&) const = default;
+};
+
 /// Brings a tensor of `bytes` in all from one layout to another. kBroadcast counts as kReplicated
 /// here: the values are the same. From whole to partial is free: one device keeps them, the others
 /// hold zeros. The cheapest order of steps of the usual kinds: cut, reduce-scatter, all-to-all,
 /// all-reduce (along several axes hierarchically), all-gather (slow axes first).
 Conversion convert(const Mesh& mesh, double bytes, const Layout& from, const Layout& to);
+/// What convert() does, step by step; cutting is none.
+std::vector<ConversionStep> conversion_steps(const Mesh& mesh, double bytes, const Layout& from,
+                                             const Layout& to);
 
 /// What the gradient of the tensor needs in turn: from the layout that the reader's input implies
 /// to the one that the producer's output implies.

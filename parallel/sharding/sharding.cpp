@@ -282,12 +282,31 @@ class ShardingProblem {
     const LayoutChange made = changes_.change(tensor, from, to, keeping);
     result_.costs[payers.memory.index()].kept_bytes += made.kept_bytes;
     NodeCost& cost = result_.costs[payers.time.index()];
+    tell(payers.time, id, from, to, made);
     if (tensor.is_weight) return exchange_weight(payers.time, tensor, from, to, made);
     const double passes = context_.options.recomputes ? 2 : 1;
     cost.forward_conversion_us += made.forward.us;
     cost.backward_conversion_us += made.again.us + made.backward.us;
     cost.bytes_moved +=
         made.forward.bytes_moved * passes + made.again.bytes_moved + made.backward.bytes_moved;
+  }
+
+  void tell(core::NodeId reader, core::TensorId id, const Layout& from, const Layout& to,
+            const LayoutChange& made) {
+    const TensorWork& tensor = work_.tensors[id.index()];
+    const std::vector<core::TensorId>& inputs = graph_.node(reader).inputs;
+    const auto input = static_cast<std::size_t>(std::ranges::find(inputs, id) - inputs.begin());
+    std::vector<NodeExchange>& told = result_.costs[reader.index()].exchanges;
+    const auto add = [&](NodeExchange::Pass pass, const Layout& a, const Layout& b) {
+      for (const ConversionStep& step : conversion_steps(context_.mesh, tensor.bytes, a, b))
+        told.push_back({pass, input, step});
+    };
+    using enum NodeExchange::Pass;
+    if (made.forward.us > 0) add(kForward, from, to);
+    if (made.again.us > 0) add(kBackward, from, to);
+    if (made.backward.us > 0)
+      add(tensor.is_weight && made.forward.us == 0 ? kSum : kBackward, gradient_layout(to),
+          gradient_layout(from));
   }
 
   void exchange_weight(core::NodeId reader, const TensorWork& tensor, const Layout& from,

@@ -41,14 +41,24 @@ struct ShardingOptions {
   std::size_t most_cases = EliminationOptions{}.most_cases;
 };
 
+/// What devices exchange for an input of a node.
+struct NodeExchange {
+  enum class Pass : std::uint8_t { kForward, kBackward, kSum };
+  Pass pass = Pass::kForward;  ///< kSum: of the gradient of a weight, once a step.
+  std::size_t input = 0;
+  ConversionStep step;
+  auto operator<=>(const NodeExchange&) const = default;
+};
+
 /// What one device does for a node, with what comes in between it and its producers.
 struct NodeCost {
   double forward_us = 0, backward_us = 0;  ///< Of one microbatch.
   std::vector<PartTime> by_position;       ///< As in NodeChoice.
   double forward_conversion_us = 0, backward_conversion_us = 0;
-  double bytes_moved = 0;      ///< Sent by a device for one microbatch.
-  double sum_bytes_moved = 0;  ///< Sent by a device for sums of gradients, once a step.
-  double kept_bytes = 0;       ///< For gradients, of one microbatch, if nothing is computed again.
+  double bytes_moved = 0;               ///< Sent by a device for one microbatch.
+  double sum_bytes_moved = 0;           ///< Sent by a device for sums of gradients, once a step.
+  std::vector<NodeExchange> exchanges;  ///< Of one microbatch, but for sums.
+  double kept_bytes = 0;  ///< For gradients, of one microbatch, if nothing is computed again.
 };
 
 /// What lies on each device for a weight all the time, and what its update takes once a step.
