@@ -17,16 +17,19 @@ namespace {
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
-/// Which devices have a lane, and what connects them.
+/// A lane for each stage.
 struct Lanes {
-  std::int64_t stages = 1, per_stage = 1, devices_of_stage = 1;
+  std::int64_t stages = 1, devices_of_stage = 1;
 
-  std::size_t device(std::int64_t stage, std::int64_t lane) const {
-    return static_cast<std::size_t>(stage * devices_of_stage + lane);
+  DeviceId device(std::int64_t stage, std::int64_t d) const {
+    return DeviceId(static_cast<std::size_t>(stage * devices_of_stage + d));
   }
-  std::string name(const Topology& topology, std::int64_t stage, std::int64_t lane) const {
-    if (per_stage == devices_of_stage) return topology.device_name(DeviceId(device(stage, lane)));
-    return fmt::format("stage {}: {} devices", stage, devices_of_stage);
+  /// The first and the last of its devices.
+  std::string name(const Topology& topology, std::int64_t stage) const {
+    const std::string first = topology.device_name(device(stage, 0));
+    if (devices_of_stage == 1) return first;
+    return fmt::format("{} … {}, {} alike", first,
+                       topology.device_name(device(stage, devices_of_stage - 1)), devices_of_stage);
   }
 };
 
@@ -42,18 +45,14 @@ core::Result<Topology> topology_of(const Lanes& lanes, const Topology& topology,
   };
   Network network{"lanes", {topology.kinds().begin(), topology.kinds().end()}, {}, {}, {}, {}};
   std::vector<DeviceId> devices;
-  for (std::int64_t stage = 0; stage < lanes.stages; ++stage)
-    for (std::int64_t lane = 0; lane < lanes.per_stage; ++lane) {
-      devices.emplace_back(lanes.device(stage, lane));
-      network.devices.push_back(lanes.name(topology, stage, lane));
-      network.kind_of.push_back(topology.kind_index(devices.back()));
-    }
+  for (std::int64_t stage = 0; stage < lanes.stages; ++stage) {
+    devices.push_back(lanes.device(stage, 0));
+    network.devices.push_back(lanes.name(topology, stage));
+    network.kind_of.push_back(topology.kind_index(devices.back()));
+  }
   for (std::size_t a = 0; a < devices.size(); ++a)
     for (std::size_t b = 0; b < a; ++b) {
-      const auto stage_of = [&](std::size_t lane) {
-        return static_cast<std::int64_t>(lane) / lanes.per_stage;
-      };
-      const Path* shared = handover(stage_of(b), stage_of(a));
+      const Path* shared = handover(static_cast<std::int64_t>(b), static_cast<std::int64_t>(a));
       const Path path = shared ? *shared : topology.path(devices[b], devices[a]);
       network.wires.push_back({b, a, path.latency_us, path.bytes_per_s});
     }
@@ -62,9 +61,9 @@ core::Result<Topology> topology_of(const Lanes& lanes, const Topology& topology,
 
 class StepMaker {
  public:
-  StepMaker(const PlanDocument& plan, const Lanes& lanes, const StepPieces& pieces,
-            std::size_t kinds, ProblemBuilder builder)
-      : plan_(plan), lanes_(lanes), pieces_(pieces), kinds_(kinds), builder_(std::move(builder)) {}
+  StepMaker(const PlanDocument& plan, const StepPieces& pieces, std::size_t kinds,
+            ProblemBuilder builder)
+      : plan_(plan), pieces_(pieces), kinds_(kinds), builder_(std::move(builder)) {}
 
   core::Result<SimulatedStep> run() {
     const auto stages = static_cast<std::size_t>(plan_.shape.stages);
@@ -185,12 +184,10 @@ class StepMaker {
   };
   std::uint32_t add(std::size_t stage, StepPart part, const std::string& name, const PieceRun& run,
                     double us, Memory memory = {0, 0}) {
-    const auto lanes = static_cast<std::uint32_t>(lanes_.per_stage);
     const std::uint32_t op = builder_.add_operator(
         name,
-        {{lanes, std::vector<double>(kinds_, us), {}, memory.resident_bytes, memory.output_bytes}});
-    for (std::uint32_t lane = 0; lane < lanes; ++lane)
-      step_.placement.device.push_back(static_cast<std::uint8_t>(stage * lanes + lane));
+        {{1, std::vector<double>(kinds_, us), {}, memory.resident_bytes, memory.output_bytes}});
+    step_.placement.device.push_back(static_cast<std::uint8_t>(stage));
     step_.parts.push_back(part);
     step_.microbatch_of.push_back(run.microbatch);
     step_.is_backward.push_back(run.is_backward);
@@ -203,15 +200,11 @@ class StepMaker {
 
   void connect(std::size_t from, std::uint32_t to, double bytes) {
     builder_.add_edge(static_cast<std::uint32_t>(from), to, [&](std::size_t, std::size_t) {
-      std::vector<OverlapSpec> overlaps;
-      for (std::uint32_t lane = 0; lane < lanes_.per_stage; ++lane)
-        overlaps.push_back({lane, lane, bytes});
-      return overlaps;
+      return std::vector<OverlapSpec>{{0, 0, bytes}};
     });
   }
 
   const PlanDocument& plan_;
-  const Lanes lanes_;
   const StepPieces& pieces_;
   std::size_t kinds_;
   ProblemBuilder builder_;
@@ -259,12 +252,12 @@ core::Result<SimulatedStep> simulate_step(const PlanDocument& plan, const Topolo
     return core::unsupported(fmt::format("{} stages are too many to be told: there may be {}",
                                          plan.shape.stages, kMostDevicesTold));
   const std::int64_t of_stage = plan.devices / plan.shape.stages;
-  const Lanes lanes{plan.shape.stages, plan.devices <= options.most_lanes ? of_stage : 1, of_stage};
+  const Lanes lanes{plan.shape.stages, of_stage};
   // A block computes, forward and backward, for each microbatch, and exchanges as often.
   const double passes = (!plan.is_training       ? 1.0
                          : plan.shape.recomputes ? 3.0
                                                  : 2.0) *
-                        static_cast<double>(plan.shape.microbatches * lanes.per_stage);
+                        static_cast<double>(plan.shape.microbatches);
   const double most_blocks = static_cast<double>(options.most_parts) / (2 * passes);
   SOAPSTONE_ASSIGN_OR_RETURN(StepPieces pieces,
                              step_blocks(plan, static_cast<std::size_t>(most_blocks)));
@@ -278,7 +271,7 @@ core::Result<SimulatedStep> simulate_step(const PlanDocument& plan, const Topolo
                              topology_of(lanes, topology, plan.shape.chunks > 1));
   SOAPSTONE_ASSIGN_OR_RETURN(ProblemBuilder builder,
                              ProblemBuilder::make(places, places.device_count(), kMostDevicesTold));
-  return StepMaker(plan, lanes, pieces, topology.kinds().size(), std::move(builder)).run();
+  return StepMaker(plan, pieces, topology.kinds().size(), std::move(builder)).run();
 }
 
 }  // namespace soapstone::parallel

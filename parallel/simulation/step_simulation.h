@@ -1,6 +1,5 @@
 // A step of a plan, simulated: which stage computes, exchanges and waits when, and how much memory
-// it holds. Parts take equally long, so one device stands for all of its stage where there are
-// many.
+// it holds. The devices of a stage do the same at the same time, so one stands for all of them.
 #pragma once
 
 #include <string_view>
@@ -38,8 +37,6 @@ struct StepSimulationOptions {
   /// Nodes are told one by one as long as there are no more parts than this; else those of a block
   /// (whose names begin alike up to the first '/') are one, or all of a stage.
   std::size_t most_parts = 20'000;
-  /// A lane for each device up to so many devices, else one for each stage.
-  std::int64_t most_lanes = 16;
 };
 
 /// Errors: kInvalidInput if the plan contradicts itself or the topology; kUnsupported if it has too
