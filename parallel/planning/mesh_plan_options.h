@@ -28,7 +28,7 @@ struct Freedom : FixedSizes {
   bool always_cuts_weights = false;  ///< Into as many pieces as they can be.
   /// Along which axes weights may be cut beyond what their readers want.
   std::array<bool, 3> weight_axes{true, true, true};
-  bool cuts_heads = false;  ///< Scores of attention are cut along heads by the innermost axis.
+  bool cuts_heads = false;  ///< As in ChoiceOptions.
   /// What lies between the blocks of a model is whole along the innermost axis.
   bool keeps_residuals_whole = false;
   bool keeps_pieces = false;  ///< As in ShardingOptions.

@@ -70,8 +70,10 @@ class ChoiceMaker {
     return false;
   }
 
+  /// Whether the innermost axis cuts heads, or a weight.
   bool is_over_heads(std::size_t axis) const {
-    return axis == 0 && options_.cuts_heads && own_.scores_attention;
+    return axis == 0 && options_.cuts_heads &&
+           (own_.scores_attention || (own_.is_contraction && weights_.has_weight()));
   }
 
   /// Whether strategies that tell weights apart want the loop cut, if the node has a weight.
@@ -88,7 +90,8 @@ class ChoiceMaker {
     if (mesh_.axis_sizes()[axis] == 1 || !has_digits(loops_[l])) return false;
     if (axis == 0 && cuts_whole(l)) return false;
     const Origin origin = origins_[l];
-    if (is_over_heads(axis)) return loops_[l].is_index() && origin == Origin::kOther;
+    if (is_over_heads(axis))
+      return origin == Origin::kOther && (loops_[l].is_index() || !own_.scores_attention);
     switch (options_.policies[axis]) {
     case AxisPolicy::kAny:
       return true;

@@ -67,7 +67,9 @@ struct ChoiceOptions {
   double most_imbalance = 1.25;
   std::vector<ComputeRates> rates_of_kinds;  ///< On an uneven mesh, which names kinds of devices.
   const PartTimes* part_times = nullptr;     ///< Null: all is estimated.
-  bool cuts_heads = false;  ///< Scores of attention are cut along heads by the innermost axis.
+  /// The innermost axis cuts scores of attention along heads, and products with weights along
+  /// these.
+  bool cuts_heads = false;
   /// By tensor: it is whole along the innermost axis. Empty: none has to be.
   std::vector<bool> whole;
   std::vector<AxisLoops> fixed;  ///< By node; kFree where there is a choice. Empty: everywhere.

@@ -6,18 +6,20 @@ namespace soapstone::parallel {
 
 WeightLoops::WeightLoops(const core::Graph& graph, core::NodeId node, const GraphLoops& loops,
                          const StepWork& work)
-    : node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work),
+    : graph_(graph), node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work),
       loops_(loops.spaces[node.index()].loops), origins_(loops.origins[node.index()]) {}
 
 bool WeightLoops::has_weight() const {
-  return std::ranges::any_of(node_.inputs, [&](core::TensorId id) {
-    return id.valid() && work_.tensors[id.index()].is_weight;
-  });
+  return std::ranges::any_of(node_.inputs, [&](core::TensorId id) { return is_weight(id); });
 }
 
-bool WeightLoops::is_weight(const ops::LoopPlace& place) const {
-  const core::TensorId id = node_.inputs[place.tensor];
-  return id.valid() && work_.tensors[id.index()].is_weight;
+bool WeightLoops::is_weight(core::TensorId id) const {
+  if (!id.valid()) return false;
+  if (work_.tensors[id.index()].is_weight) return true;
+  const core::NodeId producer = graph_.tensor(id).producer;
+  if (!producer.valid() || graph_.is_constant_expression(producer)) return false;
+  const std::vector<core::TensorId>& inputs = graph_.node(producer).inputs;
+  return work_.nodes[producer.index()].is_free && inputs.size() == 1 && is_weight(inputs[0]);
 }
 
 bool WeightLoops::follows_weight(const ops::Loop& loop) const {

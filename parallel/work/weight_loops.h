@@ -25,11 +25,16 @@ class WeightLoops {
   bool is_over_outputs(std::size_t loop) const;
 
  private:
-  bool is_weight(const ops::LoopPlace& place) const;
+  /// A weight, or one that is read through views.
+  bool is_weight(core::TensorId id) const;
+  bool is_weight(const ops::LoopPlace& place) const {
+    return is_weight(node_.inputs[place.tensor]);
+  }
   bool follows_weight(const ops::Loop& loop) const;
   bool follows_data(const ops::Loop& loop) const;
   bool has_positions() const;
 
+  const core::Graph& graph_;
   const core::Node& node_;
   const NodeWork& own_;
   const StepWork& work_;
