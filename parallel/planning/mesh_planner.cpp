@@ -235,7 +235,7 @@ class MeshPlanner {
         plans.push_back(&plan);
     std::ranges::stable_sort(
         plans, [&](const MeshPlan* a, const MeshPlan* b) { return is_better(*a, *b); });
-    plans.resize(std::min(plans.size(), kShapesAgain));
+    plans.resize(std::min(plans.size(), nodes_ > kManyNodes ? kFewShapesAgain : kShapesAgain));
     core::parallel_for_uneven(0, plans.size(), [&](std::size_t k) {
       if (stop_.stop_requested()) return;
       MeshPlan again = evaluator_.plan_at(freedom_, plans[k]->shape, {0, kHiddenSums});
@@ -405,7 +405,8 @@ class MeshPlanner {
   static constexpr double kWorthClimbing = 1.2, kWorthClimbingCheaply = 2;
   /// So many nodes of all plans together take no time to speak of.
   static constexpr std::int64_t kCheapNodes = 8'000;
-  static constexpr std::size_t kShapesAgain = 16;
+  static constexpr std::int64_t kManyNodes = 1000;
+  static constexpr std::size_t kShapesAgain = 16, kFewShapesAgain = 5;
   static constexpr int kPrices = 6;
   static constexpr std::size_t kPricedAtOnce = 4;
   static constexpr double kHighPrice = 100;
