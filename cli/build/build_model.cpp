@@ -9,6 +9,13 @@ namespace {
 
 using namespace soapstone;
 
+double parameters_of(const models::BuiltNetwork& network) {
+  double count = 0;
+  for (const core::TensorId weight : network.weights)
+    count += static_cast<double>(network.graph.tensor(weight).value->count());
+  return count;
+}
+
 core::Status build(const cli::BuildOptions& options, cli::Session& session) {
   if (options.list) return session.report(cli::builders_text(), cli::builders_json());
   if (options.name.empty()) {
@@ -24,8 +31,8 @@ core::Status build(const cli::BuildOptions& options, cli::Session& session) {
   session.console.stage("writing " + path);
   SOAPSTONE_RETURN_IF_ERROR(
       models::write_onnx(network.graph, *models::new_header(options.opset), path));
-  const cli::BuiltModel built{path, builder->description, network.graph.order().size(),
-                              options.opset};
+  const cli::BuiltModel built{path, builder->name, parameters_of(network),
+                              network.graph.order().size(), options.opset};
   return session.report(cli::built_text(built), cli::built_json(built));
 }
 

@@ -1,21 +1,28 @@
 // See build_report.h.
 #include "cli/build/build_report.h"
 
+#include <cstdint>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/reports/json_text.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/units.h"
 #include "models/networks/builders.h"
 
 namespace soapstone::cli {
 
 std::string built_text(const BuiltModel& built) {
-  return fmt::format("{}: {}, {} nodes\n", built.path, built.description, built.nodes);
+  return fmt::format("{}: {}, {} parameters, {}\n", built.path, built.name,
+                     count_text(built.parameters), counted(built.nodes, "node"));
 }
 
 std::string built_json(const BuiltModel& built) {
-  return json_text({{"model", built.path}, {"nodes", built.nodes}, {"opset", built.opset}});
+  return json_text({{"model", built.path},
+                    {"nodes", built.nodes},
+                    {"parameters", static_cast<std::uint64_t>(built.parameters)},
+                    {"opset", built.opset}});
 }
 
 std::string builders_text() {

@@ -7,7 +7,8 @@
 namespace soapstone::cli {
 
 struct BuiltModel {
-  std::string path, description;
+  std::string path, name;
+  double parameters = 0;  ///< Elements of all weights, at the sizes that were asked for.
   std::size_t nodes = 0;
   int opset = 0;
 };

@@ -126,6 +126,14 @@ class Commands(unittest.TestCase):
         self.assertEqual(model.opset_import[0].version, 13)
         self.assertEqual(model.graph.input[0].type.tensor_type.shape.dim[0].dim_value, 2)
 
+    def test_build_model_counts_the_parameters_of_the_sizes_that_were_set(self):
+        path = self.space.path / "mlp.onnx"
+        arguments = ["build-model", "mlp", "-o", path, "--set", "inputs=8", "--set", "hidden=16"]
+        built = json.loads(self.succeed(*arguments, "--json", "-"))
+        weights = sum(np.prod(tensor.dims) for tensor in onnx.load(path).graph.initializer)
+        self.assertEqual(built["parameters"], weights)
+        self.assertIn(f"mlp, {weights} parameters, {built['nodes']} nodes", self.succeed(*arguments))
+
     def test_build_model_is_the_same_for_a_seed(self):
         first, second, third = (self.space.path / f"{name}.onnx" for name in "abc")
         self.succeed("build-model", "squeezenet", "-o", first, "--seed", "1")
