@@ -235,7 +235,7 @@ std::vector<std::function<void(FileJson& parent, const std::string& key)>> value
   const auto at = [](FileJson& parent, const std::string& key) -> FileJson& {
     return parent.is_array() ? parent[std::stoul(key)] : parent[key];
   };
-  const auto replaced_by = [&](FileJson value) {
+  const auto replaced_by = [&](const FileJson& value) {
     all.push_back(
         [at, value](FileJson& parent, const std::string& key) { at(parent, key) = value; });
   };

@@ -59,7 +59,7 @@ class FakeJudge : public Judge {
 
   std::function<core::Graph(const core::Graph&)> change;
   /// The runtime's own optimizations.
-  std::function<core::Result<Graph>(const core::Graph&)> optimize;
+  std::function<core::Result<core::Graph>(const core::Graph&)> optimize;
   /// What the original becomes when it is moved; none: it cannot be done.
   std::function<core::Graph(const core::Graph&)> moved;
   bool refuses_to_load = false, refuses_original = false, refuses_rewritten = false, breaks = false;

@@ -140,7 +140,7 @@ TEST(Judgment, ResultsMustHaveTheNamesOfTheOriginal) {
 /// Where the runtime gives the original other types than this program knows of, both files may
 /// agree and yet what was done between them be wrong.
 TEST(Judgment, TheOriginalMustHaveTheTypesThatWereRead) {
-  const Graph flat = graph_of(
+  Graph flat = graph_of(
       "graph g\n  x: f32[4]\n  z: f32[4]\n  s = add(x, z)\n  y = reshape(s; shape=[2, 2])\n"
       "  return y\n");
   FakeJudge judge(flat);
