@@ -12,8 +12,8 @@ class StopScope {
  public:
   /// Until it is destroyed, loops of this thread end when `stop` (null: never) asks for it, and
   /// answer kInterrupted. Scopes nest; the innermost one counts.
-  explicit StopScope(const StopToken* stop) : stop_(stop), outer_(current_) { current_ = this; }
-  ~StopScope() { current_ = outer_; }
+  explicit StopScope(const StopToken* stop) : stop_(stop), outer_(current()) { current() = this; }
+  ~StopScope() { current() = outer_; }
   StopScope(const StopScope&) = delete;
   StopScope& operator=(const StopScope&) = delete;
 
@@ -21,16 +21,21 @@ class StopScope {
   bool has_interrupted() const { return has_interrupted_; }
 
   static bool stopped() {
-    return current_ != nullptr && current_->stop_ != nullptr && current_->stop_->stop_requested();
+    const StopScope* scope = current();
+    return scope != nullptr && scope->stop_ != nullptr && scope->stop_->stop_requested();
   }
   /// The answer of a loop that was cut short. Precondition: stopped().
   static Error interrupted() {
-    current_->has_interrupted_ = true;
+    current()->has_interrupted_ = true;
     return {ErrorCode::kInterrupted, "interrupted", {}, {}};
   }
 
  private:
-  static inline thread_local StopScope* current_ = nullptr;
+  /// The innermost scope of this thread, or null.
+  static StopScope*& current() {
+    static thread_local StopScope* scope = nullptr;
+    return scope;
+  }
   const StopToken* stop_;
   StopScope* outer_;
   bool has_interrupted_ = false;

@@ -109,7 +109,8 @@ int default_samples(const Graph& graph) {
     const auto dims = core::concrete(type.shape);
     if (dims && core::size_bytes(type.data_type) > 0) numbers += core::element_count(*dims);
   }
-  const double more = std::min(static_cast<double>(kEnoughNumbers / numbers),
+  const std::int64_t whole_samples = kEnoughNumbers / numbers;
+  const double more = std::min(static_cast<double>(whole_samples),
                                kMostWorkOfMore / std::max(reference_work(graph), 1.0));
   return kSampleKinds + static_cast<int>(std::min(kMostMore, more));
 }
@@ -524,7 +525,7 @@ core::Result<bool> EquivalenceCheck::differs_on(const Graph& other, int sample) 
 
 std::vector<bool> EquivalenceCheck::leaves_range(const Graph& other, int sample) {
   State& state = *state_;
-  const std::vector<bool> all(state.original.outputs().size(), true);
+  std::vector<bool> all(state.original.outputs().size(), true);
   if (state.is_rejected(sample)) return all;
   auto side = state.make_other(other, state.samples());
   if (!side) return all;

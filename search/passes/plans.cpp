@@ -122,7 +122,7 @@ void add_site(const Candidate& before, Candidate& next) {
 /// Makes a graph at each step.
 class GraphPerStep {
  public:
-  static constexpr bool may_end_anywhere = false;
+  bool may_end_anywhere = false;
   explicit GraphPerStep(const Graph& base) : graph_(&base) {}
   const Graph& graph() const { return *graph_; }
   std::optional<std::vector<TensorId>> apply(const rules::Rule& rule, const rules::Match& match) {
@@ -405,7 +405,7 @@ bool PlanTaker::prove(Candidate& candidate, core::Crew& crew) {
   std::vector<char> is_refused(drafted.size());
   crew.each(drafted.size(), [&](std::size_t k) {
     const Step& step = *drafted[k];
-    is_refused[k] = !admission_.admits(step.id, step.match, step.specials);
+    is_refused[k] = admission_.admits(step.id, step.match, step.specials) ? 0 : 1;
   });
   std::set<std::string> refused;
   for (std::size_t k = 0; k < drafted.size(); ++k)

@@ -50,7 +50,7 @@ ALLOWED = {
     # The same letters in another sense.
     "cli/drawing": (4, "Graphviz calls the outline of a node its shape"),
     "cli/optimize/explanation_drawing.cpp": (2, "Graphviz calls the outline of a node its shape"),
-    "cli": (32, "words of options and reports: equal, full, where, shape, steps, opaque"),
+    "cli": (31, "words of options and reports: equal, full, where, shape, steps"),
     "jobs/optimize/trace_writer_json.cpp": (3, "words of the trace: equal, alpha, steps"),
     "models/files/npz.cpp": (1, "a word of NumPy's files: shape"),
     "parallel/simulation/trace_json.cpp": (1, "a key of traces: to"),
