@@ -1,0 +1,899 @@
+#include "tests/parallel/brute_force.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "parallel/topology/collectives.h"
+#include "runtime/launches/launch_plan.h"
+#include "tests/support/graphs.h"
+
+namespace soapstone::parallel::brute_force {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kBytes = 4, kBucketBytes = 25e6, kLaunchUs = 4;
+constexpr std::size_t kAxes = 3;
+
+/// What an axis does to a tensor, if it does not cut dimension 0 or 1.
+constexpr int kWhole = -1;   ///< All have it and do the same with it.
+constexpr int kSum = -2;     ///< Its sum along the axis is the tensor.
+constexpr int kSpread = -3;  ///< All have it and do different things with it.
+using Layout = std::array<int, kAxes>;
+constexpr Layout kWholeEverywhere{kWhole, kWhole, kWhole};
+
+bool is_cut(int use) { return use >= 0; }
+bool is_same(int use) { return use == kWhole || use == kSpread; }
+
+/// The gradient of what is spread is a sum; that of a summand is the same for all.
+Layout gradient_of(Layout layout) {
+  for (int& use : layout) use = use == kSpread ? kSum : use == kSum ? kWhole : use;
+  return layout;
+}
+
+enum class Cuts : std::uint8_t { kAllButRows, kAll, kRows };
+constexpr std::array<Cuts, kAxes> kCutsOfAxis{Cuts::kAllButRows, Cuts::kAll, Cuts::kRows};
+
+struct Rates {
+  double flops_per_s = 0, bytes_per_s = 0;
+};
+
+double contraction_us(const Rates& rates, double flops, double bytes) {
+  const double full_us = flops / (0.77 * rates.flops_per_s) * 1e6;
+  return std::max(full_us + full_us * 16 / (full_us + 16),
+                  bytes / (0.52 * rates.bytes_per_s) * 1e6);
+}
+double passes_us(const Rates& rates, double bytes) {
+  return bytes / (0.52 * rates.bytes_per_s) * 1e6;
+}
+
+/// What the model is, whatever the devices.
+struct Facts {
+  std::vector<std::size_t> order;         // of operators
+  std::vector<bool> starts_launch;        // by operator
+  std::vector<bool> is_stored, is_kept, has_gradient;  // by tensor
+  std::vector<std::vector<std::size_t>> readers;       // by tensor, in their order
+};
+
+Facts facts_of(const Model& model, bool is_training) {
+  const std::size_t count = model.operators.size();
+  Facts facts;
+  facts.starts_launch.assign(count, false);
+  facts.is_stored.assign(count + 1, true);
+  facts.is_kept.assign(count + 1, false);
+  facts.has_gradient.assign(count + 1, false);
+  facts.readers.resize(count + 1);
+  const ModelGraph made = graph_of_model(model);
+  const core::Graph& graph = made.graph;
+  const auto number = [&](core::NodeId id) {
+    return std::stoul(graph.tensor(graph.node(id).outputs[0]).name.substr(1)) - 1;
+  };
+  for (const core::NodeId id : graph.order()) facts.order.push_back(number(id));
+  const auto plan =
+      runtime::plan_launches(graph, runtime::generic_fusion(runtime::Fusion::kFull));
+  for (const runtime::Launch& launch : plan.launches) {
+    const std::vector<core::NodeId> nodes = launch.nodes();
+    facts.starts_launch[number(nodes.front())] = true;
+    for (std::size_t k = 0; k + 1 < nodes.size(); ++k) facts.is_stored[number(nodes[k]) + 1] = false;
+  }
+  for (const std::size_t k : facts.order) {
+    const Operator& here = model.operators[k];
+    for (const std::size_t read : here.reads) facts.readers[read].push_back(k);
+    if (!is_training) continue;
+    bool depends = here.kind == Kind::kMatmul;
+    for (const std::size_t read : here.reads) depends = depends || facts.has_gradient[read];
+    facts.has_gradient[k + 1] = depends;
+    // The gradient of a weight reads the other operand, that of relu the result.
+    if (here.kind == Kind::kMatmul) facts.is_kept[here.reads[0]] = true;
+    if (here.kind == Kind::kRelu && depends) facts.is_kept[k + 1] = true;
+  }
+  for (std::size_t t = 0; t <= count; ++t)
+    if (facts.is_kept[t]) facts.is_stored[t] = true;
+  return facts;
+}
+
+/// The whole model on one device, but for the time to start kernels.
+double forward_us(const Model& model, const Facts& facts, const Rates& rates) {
+  double us = 0;
+  const auto bytes = [&](std::size_t tensor) {
+    return facts.is_stored[tensor]
+               ? kBytes * static_cast<double>(model.rows * model.columns_of(tensor))
+               : 0.0;
+  };
+  for (std::size_t k = 0; k < model.operators.size(); ++k) {
+    const Operator& here = model.operators[k];
+    double all = bytes(k + 1);
+    for (const std::size_t read : here.reads) all += bytes(read);
+    if (here.kind != Kind::kMatmul) {
+      us += passes_us(rates, all);
+      continue;
+    }
+    const auto weight =
+        static_cast<double>(model.columns_of(here.reads[0])) * static_cast<double>(here.columns);
+    us += contraction_us(rates, 2 * static_cast<double>(model.rows) * weight,
+                         all + kBytes * weight);
+  }
+  return us;
+}
+
+/// Devices that are alike in all that matters on a mesh.
+struct Position {
+  double share = 1;         ///< Of what the uneven axis cuts.
+  std::int64_t grains = 1;  ///< The same as a whole number.
+  Rates rates;
+  auto key() const { return std::tuple(grains, rates.flops_per_s, rates.bytes_per_s); }
+};
+
+struct Mesh {
+  std::array<std::int64_t, kAxes> sizes{1, 1, 1};
+  std::optional<std::size_t> uneven;  ///< The axis whose positions have different shares.
+  std::int64_t all_grains = 1;
+  std::vector<Position> positions;  ///< One if it is even, at the rate of the slowest device.
+  double update_bytes_per_s = 0;    ///< If it is even: of the slowest memory.
+  std::array<double, kAxes> largest{1, 1, 1};  ///< Share of a device, by axis.
+};
+
+Rates rates_of(const DeviceKind& kind) {
+  return {kind.flops_per_s.at(core::DataType::kFloat32), kind.memory_bytes_per_s};
+}
+
+Mesh even_mesh(const Model& model, const Facts& facts, const Topology& machine,
+               const std::array<std::int64_t, kAxes>& sizes) {
+  Mesh mesh{sizes, {}, 1, {{}}, kInfinite, {}};
+  double longest_us = -1;
+  for (std::size_t d = 0; d < machine.device_count(); ++d) {
+    const Rates rates = rates_of(machine.kind_of(DeviceId(d)));
+    const double us = forward_us(model, facts, rates);
+    if (us > longest_us) mesh.positions[0].rates = rates;
+    longest_us = std::max(longest_us, us);
+    mesh.update_bytes_per_s = std::min(mesh.update_bytes_per_s, rates.bytes_per_s);
+  }
+  for (std::size_t a = 0; a < kAxes; ++a) mesh.largest[a] = 1 / static_cast<double>(sizes[a]);
+  return mesh;
+}
+
+/// The outermost axis has grains in proportion to the rates of devices, if those of a position are
+/// alike: the most that divide the rows, up to 8 a position.
+std::optional<Mesh> uneven_mesh(const Model& model, const Facts& facts, const Topology& machine,
+                                const std::array<std::int64_t, kAxes>& sizes) {
+  Mesh mesh = even_mesh(model, facts, machine, sizes);
+  std::size_t axis = kAxes - 1;
+  while (axis > 0 && sizes[axis] == 1) --axis;
+  const auto size = static_cast<std::size_t>(sizes[axis]);
+  const std::size_t each = machine.device_count() / size;
+  std::vector<Position> all(size);
+  std::vector<double> speeds(size);
+  double sum = 0;
+  for (std::size_t d = 0; d < machine.device_count(); ++d) {
+    const std::size_t kind = machine.kind_index(DeviceId(d));
+    if (kind != machine.kind_index(DeviceId(d / each * each))) return std::nullopt;
+    all[d / each].rates = rates_of(machine.kinds()[kind]);
+  }
+  for (std::size_t p = 0; p < size; ++p)
+    sum += speeds[p] = 1 / forward_us(model, facts, all[p].rates);
+  std::int64_t grains = std::min<std::int64_t>(model.rows, 8 * sizes[axis]), left = 0;
+  while (model.rows % grains != 0) --grains;
+  std::vector<std::pair<double, std::size_t>> rest;
+  for (std::size_t p = 0; p < size; ++p) {
+    const double exact = static_cast<double>(grains) * speeds[p] / sum;
+    all[p].grains = static_cast<std::int64_t>(exact);
+    left += all[p].grains;
+    rest.emplace_back(static_cast<double>(all[p].grains) - exact, p);
+  }
+  std::ranges::stable_sort(rest, {}, &std::pair<double, std::size_t>::first);
+  left = grains - left;
+  for (std::size_t k = 0; left > 0; ++k, --left) ++all[rest[k % size].second].grains;
+  const auto [least, most] = std::ranges::minmax_element(all, {}, &Position::grains);
+  if (least->grains == 0 || least->grains == most->grains) return std::nullopt;
+  mesh.uneven = axis;
+  mesh.all_grains = grains;
+  mesh.largest[axis] = static_cast<double>(most->grains) / static_cast<double>(grains);
+  mesh.positions.clear();
+  for (Position& position : all) {
+    position.share = static_cast<double>(position.grains) / static_cast<double>(grains);
+    if (std::ranges::find(mesh.positions, position.key(), &Position::key) == mesh.positions.end())
+      mesh.positions.push_back(position);
+  }
+  return mesh;
+}
+
+/// A way to run an operator.
+struct Way {
+  std::array<int, kAxes> loops{-1, -1, -1};  ///< 0: rows, 1: columns, 2: the sum.
+  std::vector<Layout> inputs;                ///< The last one of a matmul is the weight.
+  Layout result{};
+  std::vector<double> forward_us, backward_us;  ///< By position.
+};
+
+/// A weight is otherwise where it lies than where it is read.
+struct Exchange {
+  double bytes = 0;
+  Layout from{}, to{};
+  bool is_gathered = false;
+};
+
+class MeshSearch {
+ public:
+  MeshSearch(const Model& model, const Facts& facts, const Topology& machine, const Mesh& mesh,
+             bool is_training, Step& best)
+      : model_(model), facts_(facts), mesh_(mesh), is_training_(is_training), best_(best) {
+    std::int64_t stride = 1;
+    for (std::size_t a = 0; a < kAxes; ++a) {
+      shapes_[a] = shape_of_axis(machine, stride, mesh.sizes[a]);
+      stride *= mesh.sizes[a];
+    }
+    devices_ = stride;
+    const std::size_t count = model.operators.size();
+    ways_.resize(count);
+    chosen_.resize(count);
+    forward_exchange_.assign(count, 0);
+    backward_exchange_.assign(count, 0);
+    exchanges_.resize(count);
+    held_.resize(count);
+    copies_.resize(count + 1);
+    for (std::size_t k = 0; k < count; ++k) list_ways(k, 0, {-1, -1, -1});
+    for (std::size_t t = 1; t <= count; ++t)
+      if (facts.readers[t].size() > 1) shared_.push_back(t);
+    for (std::size_t k = 0; k < count; ++k)
+      if (model.operators[k].kind == Kind::kMatmul) weights_.push_back(k);
+    least_updates_us_.assign(weights_.size() + 1, 0);
+    layouts_of_weights_.resize(weights_.size());
+    for (std::size_t w = weights_.size(); w-- > 0;) {
+      list_weight_layouts(w, 0, kWholeEverywhere);
+      double least_us = kInfinite;
+      for (const Layout& layout : layouts_of_weights_[w])
+        least_us = std::min(least_us, update_us(weights_[w], layout));
+      least_updates_us_[w] = least_updates_us_[w + 1] + least_us;
+    }
+  }
+
+  void run() {
+    choose_way(0, std::vector<double>(mesh_.positions.size(), 0), 0);
+  }
+
+ private:
+  // --- What collectives take ---
+
+  double collective(Collective what, std::size_t axis, double bytes) {
+    if (mesh_.sizes[axis] == 1 || bytes == 0) return 0;
+    auto& known = known_us_[axis][static_cast<std::size_t>(what)];
+    const auto [at, is_new] = known.try_emplace(bytes, 0.0);
+    if (is_new) at->second = best_collective(what, shapes_[axis], bytes).us;
+    return at->second;
+  }
+
+  /// `bytes` of a device; it takes as long as the largest piece.
+  double collective_of(Collective what, std::size_t axis, double bytes) {
+    return collective(what, axis,
+                      bytes * mesh_.largest[axis] * static_cast<double>(mesh_.sizes[axis]));
+  }
+
+  /// Cut what all have; scatter sums; exchange cuts for others; all-reduce what remains, within the
+  /// scattered pieces of the axes before; gather, the slow axes first.
+  double change_us(double bytes, const Layout& from, const Layout& to) {
+    if (from == to) return 0;
+    double us = 0, here = bytes;
+    for (std::size_t a = 0; a < kAxes; ++a)
+      if (is_cut(from[a]) || (is_same(from[a]) && is_cut(to[a]))) here *= mesh_.largest[a];
+    for (std::size_t a = 0; a < kAxes; ++a) {
+      if (from[a] != kSum || !is_cut(to[a])) continue;
+      us += collective_of(Collective::kReduceScatter, a, here);
+      here *= mesh_.largest[a];
+    }
+    for (std::size_t a = 0; a < kAxes; ++a)
+      if (is_cut(from[a]) && is_cut(to[a]) && from[a] != to[a])
+        us += collective_of(Collective::kAllToAll, a, here);
+    std::vector<std::size_t> summed;
+    for (std::size_t a = 0; a < kAxes; ++a)
+      if (from[a] == kSum && is_same(to[a])) summed.push_back(a);
+    if (!summed.empty()) us += sum_us(summed, 0, here);
+    for (std::size_t a = kAxes; a-- > 0;) {
+      if (!is_cut(from[a]) || !is_same(to[a])) continue;
+      here /= mesh_.largest[a];
+      us += collective_of(Collective::kAllGather, a, here);
+    }
+    return us;
+  }
+
+  double sum_us(const std::vector<std::size_t>& axes, std::size_t k, double here) {
+    if (k + 1 == axes.size()) return collective_of(Collective::kAllReduce, axes[k], here);
+    return collective_of(Collective::kReduceScatter, axes[k], here) +
+           sum_us(axes, k + 1, here * mesh_.largest[axes[k]]) +
+           collective_of(Collective::kAllGather, axes[k], here);
+  }
+
+  double gradient_change_us(double bytes, const Layout& from, const Layout& to) {
+    return change_us(bytes, gradient_of(to), gradient_of(from));
+  }
+
+  // --- Ways of operators ---
+
+  std::int64_t columns_read(std::size_t k) const {
+    return model_.columns_of(model_.operators[k].reads[0]);
+  }
+  std::int64_t loop_size(std::size_t k, int loop) const {
+    const Operator& here = model_.operators[k];
+    if (loop == 0) return model_.rows;
+    if (loop == 1) return here.columns;
+    return here.kind == Kind::kMatmul ? columns_read(k) : 1;
+  }
+  double tensor_bytes(std::size_t tensor) const {
+    return kBytes * static_cast<double>(model_.rows) *
+           static_cast<double>(model_.columns_of(tensor));
+  }
+  double weight_bytes(std::size_t k) const {
+    return kBytes * static_cast<double>(columns_read(k)) *
+           static_cast<double>(model_.operators[k].columns);
+  }
+
+  static bool admits(Cuts cuts, int loop) {
+    return cuts == Cuts::kAll || (cuts == Cuts::kRows) == (loop == 0);
+  }
+
+  void list_ways(std::size_t k, std::size_t axis, std::array<int, kAxes> loops) {
+    if (axis == kAxes) return add_way(k, loops);
+    loops[axis] = -1;
+    list_ways(k, axis + 1, loops);
+    if (mesh_.sizes[axis] == 1) return;
+    for (int loop = 0; loop < 3; ++loop) {
+      if (loop_size(k, loop) < 2 || !admits(kCutsOfAxis[axis], loop)) continue;
+      loops[axis] = loop;
+      list_ways(k, axis + 1, loops);
+    }
+  }
+
+  /// The share of a loop that the largest part has; none if a part would be empty, or larger than
+  /// the mean by a quarter.
+  std::optional<double> share(std::int64_t size, int loop, const std::array<int, kAxes>& loops,
+                              const Position& position) const {
+    std::int64_t parts = 1, here = size;
+    for (std::size_t a = 0; a < kAxes; ++a) {
+      if (loops[a] != loop) continue;
+      if (mesh_.uneven != a) {
+        parts *= mesh_.sizes[a];
+      } else {
+        if (size % mesh_.all_grains != 0) return std::nullopt;
+        here = size / mesh_.all_grains * position.grains;
+      }
+    }
+    if (here < parts) return std::nullopt;
+    const std::int64_t largest = (here + parts - 1) / parts;
+    if (static_cast<double>(largest * parts) > 1.25 * static_cast<double>(here))
+      return std::nullopt;
+    return static_cast<double>(largest) / static_cast<double>(size);
+  }
+
+  double piece(const Layout& layout, const Position& position) const {
+    double part = 1;
+    for (std::size_t a = 0; a < kAxes; ++a)
+      if (is_cut(layout[a]))
+        part *= mesh_.uneven == a ? position.share : 1 / static_cast<double>(mesh_.sizes[a]);
+    return part;
+  }
+  double largest_piece(const Layout& layout) const {
+    double part = 1;
+    for (std::size_t a = 0; a < kAxes; ++a)
+      if (is_cut(layout[a])) part *= mesh_.largest[a];
+    return part;
+  }
+
+  void add_way(std::size_t k, const std::array<int, kAxes>& loops) {
+    const Operator& here = model_.operators[k];
+    Way way;
+    way.loops = loops;
+    way.inputs.assign(here.reads.size() + (here.kind == Kind::kMatmul ? 1 : 0), kWholeEverywhere);
+    way.result = kWholeEverywhere;
+    for (std::size_t a = 0; a < kAxes; ++a) {
+      const int loop = loops[a];
+      if (loop < 0) continue;
+      way.result[a] = loop == 2 ? kSum : loop;
+      if (here.kind == Kind::kMatmul) {
+        way.inputs[0][a] = loop == 0 ? 0 : loop == 2 ? 1 : kSpread;
+        way.inputs[1][a] = loop == 1 ? 1 : loop == 2 ? 0 : kSpread;
+      } else {
+        for (Layout& input : way.inputs) input[a] = loop;
+      }
+    }
+    for (const Position& position : mesh_.positions) {
+      double part = 1;
+      for (int loop = 0; loop < 3; ++loop) {
+        const auto of_loop = share(loop_size(k, loop), loop, loops, position);
+        if (!of_loop) return;
+        part *= *of_loop;
+      }
+      time_way(k, position, part, way);
+    }
+    ways_[k].push_back(std::move(way));
+  }
+
+  void time_way(std::size_t k, const Position& position, double part, Way& way) const {
+    const Operator& here = model_.operators[k];
+    const bool is_matmul = here.kind == Kind::kMatmul;
+    double read = 0, kept = 0, sought = 0;
+    int gradients = 0;
+    for (std::size_t i = 0; i < here.reads.size(); ++i) {
+      const std::size_t tensor = here.reads[i];
+      const double bytes = tensor_bytes(tensor) * piece(way.inputs[i], position);
+      if (facts_.is_stored[tensor]) read += bytes;
+      if (facts_.is_kept[tensor]) kept += bytes;
+      if (!facts_.has_gradient[tensor]) continue;
+      sought += bytes;
+      ++gradients;
+    }
+    double flops = 0;
+    if (is_matmul) {
+      read += weight_bytes(k) * piece(way.inputs[1], position);
+      flops = 2 * static_cast<double>(model_.rows) * weight_bytes(k) / kBytes * part;
+      if (is_training_) ++gradients;
+    }
+    const double result = tensor_bytes(k + 1) * piece(way.result, position);
+    const double start_us = facts_.starts_launch[k] ? kLaunchUs : 0;
+    const double written = facts_.is_stored[k + 1] ? result : 0;
+    way.forward_us.push_back(start_us + (is_matmul
+                                             ? contraction_us(position.rates, flops, read + written)
+                                             : passes_us(position.rates, read + written)));
+    double backward_us = 0;
+    if (gradients > 0 && facts_.has_gradient[k + 1])
+      backward_us =
+          is_matmul
+              ? gradients * (start_us + contraction_us(position.rates, flops, read + result))
+              : start_us + passes_us(position.rates, kept + result + sought);
+    way.backward_us.push_back(backward_us);
+  }
+
+  // --- Weights ---
+
+  /// Along a dimension that a reader could cut there, or that all devices could share.
+  void list_weight_layouts(std::size_t w, std::size_t axis, Layout layout) {
+    const std::size_t k = weights_[w];
+    if (axis == kAxes) {
+      layouts_of_weights_[w].push_back(layout);
+      return;
+    }
+    layout[axis] = kWhole;
+    list_weight_layouts(w, axis + 1, layout);
+    if (mesh_.sizes[axis] == 1) return;
+    for (int dim = 0; dim < 2; ++dim) {
+      const std::int64_t size = dim == 0 ? columns_read(k) : model_.operators[k].columns;
+      const bool has_grains = mesh_.uneven != axis || size % mesh_.all_grains == 0;
+      const bool is_read = std::ranges::any_of(
+          ways_[k], [&](const Way& way) { return way.inputs[1][axis] == dim; });
+      if (!is_read && !(size >= devices_ && has_grains)) continue;
+      layout[axis] = dim;
+      list_weight_layouts(w, axis + 1, layout);
+    }
+  }
+
+  /// Adam reads weight and gradient and writes the weight, reads and writes two states, which all
+  /// that have the same piece of the weight share.
+  double update_us(std::size_t k, const Layout& layout) const {
+    if (!is_training_) return 0;
+    double copies = 1, longest_us = 0;
+    for (std::size_t a = 0; a < kAxes; ++a)
+      if (!is_cut(layout[a])) copies *= static_cast<double>(mesh_.sizes[a]);
+    for (const Position& position : mesh_.positions) {
+      const double bytes = weight_bytes(k) * piece(layout, position);
+      const double rate = mesh_.uneven ? position.rates.bytes_per_s : mesh_.update_bytes_per_s;
+      longest_us = std::max(longest_us, (3 * bytes + 2 * 2 * bytes / copies) / (0.8 * rate) * 1e6);
+    }
+    return longest_us;
+  }
+
+  // --- Decisions, one after the other ---
+
+  bool is_hopeless(const std::vector<double>& work_us, double other_us) const {
+    return std::ranges::max(work_us) + other_us >= best_.us;
+  }
+
+  /// `exchange_us`: of changes of layout, which all wait for.
+  void choose_way(std::size_t k, const std::vector<double>& work_us, double exchange_us) {
+    if (k == facts_.order.size()) return choose_copy(0, work_us, exchange_us);
+    const std::size_t at = facts_.order[k];
+    const Operator& here = model_.operators[at];
+    for (const Way& way : ways_[at]) {
+      chosen_[at] = &way;
+      std::vector<double> now = work_us;
+      for (std::size_t p = 0; p < now.size(); ++p) now[p] += way.forward_us[p] + way.backward_us[p];
+      if (is_hopeless(now, exchange_us + least_updates_us_[0])) continue;
+      double forward_us = 0, backward_us = 0;
+      for (std::size_t i = 0; i < here.reads.size(); ++i) {
+        const std::size_t tensor = here.reads[i];
+        if (tensor == 0 || facts_.readers[tensor].size() > 1) continue;
+        const Layout& from = chosen_[tensor - 1]->result;
+        forward_us += change_us(tensor_bytes(tensor), from, way.inputs[i]);
+        if (facts_.has_gradient[tensor])
+          backward_us += gradient_change_us(tensor_bytes(tensor), from, way.inputs[i]);
+      }
+      // Results of the model are no partial sums.
+      if (facts_.readers[at + 1].empty()) {
+        Layout whole = way.result;
+        std::ranges::replace(whole, kSum, kWhole);
+        forward_us += change_us(tensor_bytes(at + 1), way.result, whole);
+      }
+      forward_exchange_[at] = forward_us;
+      backward_exchange_[at] = backward_us;
+      choose_way(k + 1, now, exchange_us + forward_us + backward_us);
+    }
+  }
+
+  /// A copy that all readers of a tensor share, as one of them wants it; the first one makes it.
+  void choose_copy(std::size_t s, const std::vector<double>& work_us, double exchange_us) {
+    if (is_hopeless(work_us, exchange_us + least_updates_us_[0])) return;
+    if (s == shared_.size()) return choose_weight(0, work_us, exchange_us, 0);
+    const std::size_t tensor = shared_[s];
+    const double bytes = tensor_bytes(tensor);
+    const bool has_gradient = facts_.has_gradient[tensor];
+    std::vector<Layout> layouts;
+    for (const std::size_t reader : facts_.readers[tensor])
+      for (const Way& way : ways_[reader]) layouts.push_back(way.inputs[input_of(reader, tensor)]);
+    std::ranges::sort(layouts);
+    layouts.erase(std::unique(layouts.begin(), layouts.end()), layouts.end());
+    const std::vector<double> forward = forward_exchange_, backward = backward_exchange_;
+    for (const Layout& copy : layouts) {
+      copies_[tensor] = copy;
+      double all_us = 0;
+      const auto pay = [&](std::size_t reader, const Layout& from, const Layout& to) {
+        const double forward_us = change_us(bytes, from, to);
+        const double backward_us = has_gradient ? gradient_change_us(bytes, from, to) : 0;
+        forward_exchange_[reader] += forward_us;
+        backward_exchange_[reader] += backward_us;
+        all_us += forward_us + backward_us;
+      };
+      pay(facts_.readers[tensor].front(), chosen_[tensor - 1]->result, copy);
+      for (const std::size_t reader : facts_.readers[tensor])
+        pay(reader, copy, chosen_[reader]->inputs[input_of(reader, tensor)]);
+      choose_copy(s + 1, work_us, exchange_us + all_us);
+      forward_exchange_ = forward;
+      backward_exchange_ = backward;
+    }
+  }
+
+  std::size_t input_of(std::size_t reader, std::size_t tensor) const {
+    const std::vector<std::size_t>& reads = model_.operators[reader].reads;
+    return static_cast<std::size_t>(std::ranges::find(reads, tensor) - reads.begin());
+  }
+
+  void choose_weight(std::size_t w, const std::vector<double>& work_us, double exchange_us,
+                     double updates_us) {
+    if (is_hopeless(work_us, exchange_us + updates_us + least_updates_us_[w])) return;
+    if (w == weights_.size()) return time(updates_us);
+    const std::size_t k = weights_[w];
+    for (const Layout& layout : layouts_of_weights_[w]) {
+      const Layout& wanted = chosen_[k]->inputs[1];
+      held_[k] = layout;
+      Exchange& exchange = exchanges_[k];
+      exchange = {weight_bytes(k), layout, wanted, change_us(weight_bytes(k), layout, wanted) > 0};
+      choose_weight(w + 1, work_us, exchange_us, updates_us + update_us(k, layout));
+    }
+  }
+
+  // --- The time of a step ---
+
+  /// Weights that travel together; those of which the same happens along each axis are one.
+  struct Bucket {
+    std::map<std::array<int, 2 * kAxes>, Exchange> kinds;
+    double bytes = 0;
+
+    void add(const Exchange& exchange, double on_device) {
+      std::array<int, 2 * kAxes> kind{};
+      for (std::size_t a = 0; a < kAxes; ++a) {
+        const int from = exchange.from[a], to = exchange.to[a];
+        kind[2 * a] = is_cut(from) ? 0 : from;
+        kind[2 * a + 1] = !is_cut(to) ? to : is_cut(from) && from != to ? 1 : 0;
+      }
+      const auto [at, is_new] = kinds.try_emplace(kind, exchange);
+      if (!is_new) at->second.bytes += exchange.bytes;
+      bytes += on_device;
+    }
+  };
+
+  double gather_us(const Bucket& bucket) {
+    double us = 0;
+    for (const auto& [kind, exchange] : bucket.kinds)
+      us += change_us(exchange.bytes, exchange.from, exchange.to);
+    return us;
+  }
+  double gradients_us(const Bucket& bucket) {
+    double us = 0;
+    for (const auto& [kind, exchange] : bucket.kinds)
+      us += gradient_change_us(exchange.bytes, exchange.from, exchange.to);
+    return us;
+  }
+
+  struct Unit {
+    std::size_t begin = 0, end = 0;
+    double gather_us = 0, scatter_us = 0;
+  };
+
+  bool has_weight(std::size_t k) const { return model_.operators[k].kind == Kind::kMatmul; }
+
+  /// Operators in turn, until the weights that are gathered for them fill a bucket.
+  std::vector<Unit> units() {
+    std::vector<Unit> all;
+    Bucket bucket;
+    std::size_t begin = 0;
+    for (std::size_t k = 0; k < facts_.order.size(); ++k) {
+      const std::size_t at = facts_.order[k];
+      if (has_weight(at) && exchanges_[at].is_gathered)
+        bucket.add(exchanges_[at], exchanges_[at].bytes * largest_piece(exchanges_[at].to));
+      const bool is_last = k + 1 == facts_.order.size();
+      if (!is_last && (bucket.kinds.empty() || bucket.bytes < kBucketBytes)) continue;
+      all.push_back({begin, k + 1, gather_us(bucket), is_training_ ? gradients_us(bucket) : 0});
+      bucket = {};
+      begin = k + 1;
+    }
+    return all;
+  }
+
+  static double latest(const std::vector<double>& clocks) { return std::ranges::max(clocks); }
+  static void wait(std::vector<double>& clocks, double until_us) {
+    for (double& clock : clocks) clock = std::max(clock, until_us);
+  }
+  static void exchange(std::vector<double>& clocks, double us) {
+    if (us > 0) std::ranges::fill(clocks, latest(clocks) + us);
+  }
+  static void work(std::vector<double>& clocks, const std::vector<double>& us) {
+    for (std::size_t p = 0; p < clocks.size(); ++p) clocks[p] += us[p];
+  }
+
+  /// The link gathers the weights of a unit once those of the unit before are being used.
+  double forward_pass(const std::vector<Unit>& all) {
+    std::vector<double> clocks(mesh_.positions.size(), 0);
+    double link_us = 0, unit_before_us = 0;
+    for (const Unit& unit : all) {
+      if (unit.gather_us > 0) {
+        link_us = std::max(link_us, unit_before_us) + unit.gather_us;
+        wait(clocks, link_us);
+      }
+      unit_before_us = latest(clocks);
+      for (std::size_t k = unit.begin; k < unit.end; ++k) {
+        const std::size_t at = facts_.order[k];
+        exchange(clocks, forward_exchange_[at]);
+        work(clocks, chosen_[at]->forward_us);
+      }
+    }
+    return latest(clocks);
+  }
+
+  /// Ends of operators, by position in the order, and the end of all. Behind what is gathered for a
+  /// unit, the gradients of the unit behind it are scattered.
+  std::pair<std::vector<double>, double> backward_pass(const std::vector<Unit>& all) {
+    std::vector<double> clocks(mesh_.positions.size(), 0), ends(facts_.order.size(), 0);
+    double link_us = 0, unit_before_us = 0, scatter_us = 0;
+    for (std::size_t u = all.size(); u-- > 0;) {
+      const Unit& unit = all[u];
+      const double complete_us = latest(clocks);
+      if (unit.gather_us > 0) {
+        link_us = std::max(link_us, unit_before_us) + unit.gather_us;
+        wait(clocks, link_us);
+      }
+      if (scatter_us > 0) link_us = std::max(link_us, complete_us) + scatter_us;
+      unit_before_us = latest(clocks);
+      for (std::size_t k = unit.end; k-- > unit.begin;) {
+        const std::size_t at = facts_.order[k];
+        work(clocks, chosen_[at]->backward_us);
+        exchange(clocks, backward_exchange_[at]);
+        ends[k] = latest(clocks);
+      }
+      scatter_us = unit.scatter_us;
+    }
+    if (scatter_us > 0) wait(clocks, std::max(link_us, latest(clocks)) + scatter_us);
+    else wait(clocks, link_us);
+    return {ends, latest(clocks)};
+  }
+
+  /// Gradients of weights that are not gathered, a bucket at a time.
+  double summed_us(double begin_us, const std::vector<double>& ends) {
+    double link_us = 0;
+    Bucket bucket;
+    std::size_t last = 0;
+    const auto send = [&](std::size_t k) {
+      const double us = gradients_us(bucket);
+      if (us > 0) link_us = std::max(link_us, begin_us + ends[k]) + us;
+      bucket = {};
+    };
+    for (std::size_t k = facts_.order.size(); k-- > 0;) {
+      const std::size_t at = facts_.order[k];
+      if (!has_weight(at) || exchanges_[at].is_gathered) continue;
+      const Exchange& here = exchanges_[at];
+      if (gradient_change_us(here.bytes, here.from, here.to) == 0) continue;
+      bucket.add(here, here.bytes * largest_piece(here.from));
+      last = k;
+      if (bucket.bytes >= kBucketBytes) send(k);
+    }
+    if (!bucket.kinds.empty()) send(last);
+    return link_us;
+  }
+
+  void time(double updates_us) {
+    ++best_.timed;
+    const std::vector<Unit> all = units();
+    double us = forward_pass(all);
+    if (is_training_) {
+      const auto [ends, backward_us] = backward_pass(all);
+      us = std::max(us + backward_us, summed_us(us, ends)) + updates_us;
+    }
+    if (us >= best_.us) return;
+    best_.us = us;
+    best_.plan = plan();
+  }
+
+  std::string plan() const {
+    std::string text = fmt::format("mesh {}{}", fmt::join(mesh_.sizes, " x "),
+                                   mesh_.uneven ? " uneven" : "");
+    for (const std::size_t k : facts_.order) {
+      text += fmt::format("; t{} loops {}", k + 1, fmt::join(chosen_[k]->loops, ","));
+      if (has_weight(k)) text += fmt::format(" weight {}", fmt::join(held_[k], ","));
+    }
+    for (const std::size_t t : shared_)
+      text += fmt::format("; copy of t{} {}", t, fmt::join(copies_[t], ","));
+    return text;
+  }
+
+  const Model& model_;
+  const Facts& facts_;
+  const Mesh& mesh_;
+  const bool is_training_;
+  Step& best_;
+  std::array<GroupShape, kAxes> shapes_;
+  std::int64_t devices_ = 1;
+  std::array<std::array<std::unordered_map<double, double>, 6>, kAxes> known_us_;
+  std::vector<std::vector<Way>> ways_;   // by operator
+  std::vector<const Way*> chosen_;       // by operator
+  std::vector<double> forward_exchange_, backward_exchange_;  // by operator
+  std::vector<Exchange> exchanges_;      // by operator
+  std::vector<Layout> held_, copies_;    // by operator; by tensor
+  std::vector<std::size_t> shared_, weights_;  // tensors; operators
+  std::vector<std::vector<Layout>> layouts_of_weights_;
+  std::vector<double> least_updates_us_;  // of these weights and those behind
+};
+
+std::size_t below(std::mt19937& random, std::size_t bound) {
+  return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random);
+}
+
+template <class T>
+const T& one_of(std::mt19937& random, const std::vector<T>& choices) {
+  return choices[below(random, choices.size())];
+}
+
+std::int64_t random_size(std::mt19937& random) {
+  static const std::vector<std::int64_t> awkward{3, 5, 6, 7, 12};
+  static const std::vector<std::int64_t> powers{2, 4, 8, 16, 64, 256, 1024, 4096};
+  return below(random, 3) == 0 ? one_of(random, awkward) : one_of(random, powers);
+}
+
+}  // namespace
+
+Model random_model(std::mt19937& random, const ModelSize& size) {
+  Model model;
+  model.rows = random_size(random);
+  model.columns = random_size(random);
+  const auto append = [&](Kind kind, std::vector<std::size_t> reads, std::int64_t columns) {
+    model.operators.push_back({kind, std::move(reads), columns});
+  };
+  const auto append_any = [&](std::size_t read) {
+    if (size.has_matmuls_alone || below(random, 5) < 3) {
+      append(Kind::kMatmul, {read}, random_size(random));
+      return;
+    }
+    std::vector<std::size_t> others;
+    for (std::size_t t = 0; t < model.operators.size(); ++t)
+      if (t != read && model.columns_of(t) == model.columns_of(read)) others.push_back(t);
+    if (!others.empty() && below(random, 2) == 0)
+      append(Kind::kAdd, {read, one_of(random, others)}, model.columns_of(read));
+    else
+      append(Kind::kRelu, {read}, model.columns_of(read));
+  };
+  const bool is_diamond =
+      !size.has_matmuls_alone && size.operators >= 3 && below(random, 2) == 0;
+  if (is_diamond) {
+    // Two ways from one tensor, of which one may be the tensor itself, and their sum.
+    append_any(0);
+    const std::int64_t columns =
+        size.operators == 3 ? model.columns_of(1) : random_size(random);
+    if (size.operators == 4) append(Kind::kMatmul, {1}, columns);
+    if (below(random, 2) == 0 && columns == model.columns_of(1))
+      append(Kind::kRelu, {1}, columns);
+    else
+      append(Kind::kMatmul, {1}, columns);
+    const std::size_t last = model.operators.size();
+    append(Kind::kAdd, {last, last - 1}, columns);
+    return model;
+  }
+  while (model.operators.size() < size.operators) append_any(model.operators.size());
+  return model;
+}
+
+Topology random_machine(std::mt19937& random, std::int64_t devices, bool has_unlike_devices) {
+  std::vector<std::string> names{"k80", "p100", "v100", "a100"};
+  std::shuffle(names.begin(), names.end(), random);
+  const std::vector<double> latencies{0.5, 3, 20}, rates{1e9, 1.2e10, 1.5e11};
+  std::vector<DeviceKind> kinds{*runtime::find_device_kind(names[0])};
+  if (has_unlike_devices) kinds.push_back(*runtime::find_device_kind(names[1]));
+  const std::int64_t first = has_unlike_devices ? (devices + 1) / 2 : devices;
+  if (below(random, 2) == 0) {
+    // Two switches, as in the preset v100-p100, or one.
+    Network network{"random", kinds, {}, {}, {"a", "b"}, {}};
+    const auto hub = static_cast<std::size_t>(devices);
+    for (std::int64_t d = 0; d < devices; ++d) {
+      const auto at = static_cast<std::size_t>(d);
+      network.devices.push_back(fmt::format("d{}", d));
+      network.kind_of.push_back(d < first ? 0 : kinds.size() - 1);
+      const bool is_second = 2 * d >= devices;
+      network.wires.push_back({at, is_second ? hub + 1 : hub, is_second ? 2.5 : 1.5,
+                               is_second ? one_of(random, rates) : 1.5e11});
+    }
+    network.wires.push_back({hub, hub + 1, one_of(random, latencies), one_of(random, rates)});
+    return *Topology::make(std::move(network));
+  }
+  Hierarchy machine{"random", kinds, {{0, first}}, {}};
+  if (has_unlike_devices) machine.devices.push_back({1, devices - first});
+  if (devices == 4 && below(random, 2) == 0)
+    machine.levels = {{"node", 2, one_of(random, latencies), one_of(random, rates)},
+                      {"cluster", 2, one_of(random, latencies), one_of(random, rates)}};
+  else
+    machine.levels = {{"node", devices, one_of(random, latencies), one_of(random, rates)}};
+  return *Topology::make(std::move(machine));
+}
+
+std::string to_string(const Model& model) {
+  std::string weights, body, results;
+  for (std::size_t k = 0; k < model.operators.size(); ++k) {
+    const Operator& here = model.operators[k];
+    std::vector<std::string> reads;
+    for (const std::size_t read : here.reads) reads.push_back(fmt::format("t{}", read));
+    if (here.kind == Kind::kMatmul) {
+      weights += fmt::format("  w{}: f32[{}, {}]\n", k + 1, model.columns_of(here.reads[0]),
+                             here.columns);
+      reads.push_back(fmt::format("w{}", k + 1));
+    }
+    const char* const name = here.kind == Kind::kMatmul ? "matmul"
+                             : here.kind == Kind::kAdd  ? "add"
+                                                        : "relu";
+    body += fmt::format("  t{} = {}({})\n", k + 1, name, fmt::join(reads, ", "));
+    const auto reads_it = [&](const Operator& other) {
+      return std::ranges::find(other.reads, k + 1) != other.reads.end();
+    };
+    if (std::ranges::none_of(model.operators, reads_it))
+      results += fmt::format("{}t{}", results.empty() ? "" : ", ", k + 1);
+  }
+  return fmt::format("graph tiny\n  t0: f32[{}, {}]\n{}{}  return {}\n", model.rows, model.columns,
+                     weights, body, results);
+}
+
+ModelGraph graph_of_model(const Model& model) {
+  ModelGraph result{graph_of(to_string(model)), {}};
+  result.is_weight.resize(result.graph.tensor_bound());
+  for (const core::TensorId id : result.graph.inputs())
+    result.is_weight[id.index()] = result.graph.tensor(id).name.starts_with('w');
+  return result;
+}
+
+Step least_step(const Model& model, const Topology& machine, const Options& options) {
+  const Facts facts = facts_of(model, options.is_training);
+  const auto devices = static_cast<std::int64_t>(machine.device_count());
+  Step best;
+  best.us = options.limit_us;
+  for (std::int64_t along_model = 1; along_model <= devices; ++along_model)
+    for (std::int64_t any = 1; along_model * any <= devices; ++any) {
+      if (devices % (along_model * any) != 0) continue;
+      const std::array<std::int64_t, kAxes> sizes{along_model, any, devices / along_model / any};
+      const Mesh mesh = even_mesh(model, facts, machine, sizes);
+      MeshSearch(model, facts, machine, mesh, options.is_training, best).run();
+      if (!options.cuts_unevenly || machine.kinds().size() == 1) continue;
+      if (const auto uneven = uneven_mesh(model, facts, machine, sizes))
+        MeshSearch(model, facts, machine, *uneven, options.is_training, best).run();
+    }
+  if (best.plan.empty()) best.us = kInfinite;
+  return best;
+}
+
+}  // namespace soapstone::parallel::brute_force
