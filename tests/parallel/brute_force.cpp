@@ -766,7 +766,7 @@ const T& one_of(std::mt19937& random, const std::vector<T>& choices) {
 
 std::int64_t random_size(std::mt19937& random) {
   static const std::vector<std::int64_t> awkward{3, 5, 6, 7, 12};
-  static const std::vector<std::int64_t> powers{2, 4, 8, 16, 64, 256, 1024, 4096};
+  static const std::vector<std::int64_t> powers{2, 8, 64, 256, 1024, 4096, 8192};
   return below(random, 3) == 0 ? one_of(random, awkward) : one_of(random, powers);
 }
 
@@ -775,6 +775,7 @@ std::int64_t random_size(std::mt19937& random) {
 Model random_model(std::mt19937& random, const ModelSize& size) {
   Model model;
   model.rows = random_size(random);
+  if (below(random, 2) == 0) model.rows = std::max<std::int64_t>(model.rows, 8192);
   model.columns = random_size(random);
   const auto append = [&](Kind kind, std::vector<std::size_t> reads, std::int64_t columns) {
     model.operators.push_back({kind, std::move(reads), columns});

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -61,6 +62,12 @@ std::string described(const MeshPlan& plan, const core::Graph& graph) {
   return text;
 }
 
+bool cuts_something(const MeshPlan& plan) {
+  return std::ranges::any_of(plan.sharding.nodes, [](const NodeChoice& node) {
+    return std::ranges::any_of(node.loops, [](std::int8_t loop) { return loop >= 0; });
+  });
+}
+
 int number(const char* name, int otherwise) {
   const char* const wanted = std::getenv(name);
   return wanted != nullptr ? std::atoi(wanted) : otherwise;
@@ -72,6 +79,7 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
   const Class& cls = GetParam();
   const int first = number("SOAPSTONE_BRUTE_FORCE_FROM", 0);
   const int count = number("SOAPSTONE_BRUTE_FORCE", cls.models);
+  int cut = 0, uneven = 0;
   for (int seed = first; seed < first + count; ++seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
     const brute_force::Model model = brute_force::random_model(random, cls.size);
@@ -79,6 +87,8 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
         brute_force::random_machine(random, cls.devices, cls.has_unlike_devices);
     const brute_force::ModelGraph graph = brute_force::graph_of_model(model);
     const MeshPlan plan = planned(graph, machine, cls).plan;
+    cut += cuts_something(plan) ? 1 : 0;
+    uneven += plan.uneven ? 1 : 0;
     constexpr double kRounding = 1e-9;
     const brute_force::Step least = brute_force::least_step(
         model, machine,
@@ -88,6 +98,9 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
         << "\nplanned: " << described(plan, graph.graph) << "\n"
         << brute_force::to_string(model);
   }
+  // How much of what is compared is more than one device's work.
+  RecordProperty("plans_with_cuts", cut);
+  RecordProperty("uneven_plans", uneven);
 }
 
 constexpr brute_force::ModelSize matmuls(std::size_t count) { return {count, true}; }
