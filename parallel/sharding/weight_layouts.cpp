@@ -24,8 +24,9 @@ void WeightLayouts::extend(const core::Dims& dims, const std::vector<std::set<st
     return;
   }
   std::set<std::int8_t> digits = wanted[axis];
+  const bool may_cut = options_.weight_axes[axis] && mesh_.axis_sizes()[axis] > 1;
   for (std::size_t d = 0; d < dims.size(); ++d)
-    if (options_.weight_axes[axis] && dims[d] >= mesh_.device_count() && has_grains(axis, dims[d]))
+    if (may_cut && dims[d] >= mesh_.device_count() && has_grains(axis, dims[d]))
       digits.insert(static_cast<std::int8_t>(d));
   digits.insert(kReplicated);
   for (const std::int8_t digit : digits) {
