@@ -56,8 +56,8 @@ double passes_us(const Rates& rates, double bytes) {
 
 /// What the model is, whatever the devices.
 struct Facts {
-  std::vector<std::size_t> order;         // of operators
-  std::vector<bool> starts_launch;        // by operator
+  std::vector<std::size_t> order;                      // of operators
+  std::vector<bool> starts_launch;                     // by operator
   std::vector<bool> is_stored, is_kept, has_gradient;  // by tensor
   std::vector<std::vector<std::size_t>> readers;       // by tensor, in their order
 };
@@ -76,12 +76,12 @@ Facts facts_of(const Model& model, bool is_training) {
     return std::stoul(graph.tensor(graph.node(id).outputs[0]).name.substr(1)) - 1;
   };
   for (const core::NodeId id : graph.order()) facts.order.push_back(number(id));
-  const auto plan =
-      runtime::plan_launches(graph, runtime::generic_fusion(runtime::Fusion::kFull));
+  const auto plan = runtime::plan_launches(graph, runtime::generic_fusion(runtime::Fusion::kFull));
   for (const runtime::Launch& launch : plan.launches) {
     const std::vector<core::NodeId> nodes = launch.nodes();
     facts.starts_launch[number(nodes.front())] = true;
-    for (std::size_t k = 0; k + 1 < nodes.size(); ++k) facts.is_stored[number(nodes[k]) + 1] = false;
+    for (std::size_t k = 0; k + 1 < nodes.size(); ++k)
+      facts.is_stored[number(nodes[k]) + 1] = false;
   }
   for (const std::size_t k : facts.order) {
     const Operator& here = model.operators[k];
@@ -117,8 +117,8 @@ double forward_us(const Model& model, const Facts& facts, const Rates& rates) {
     }
     const auto weight =
         static_cast<double>(model.columns_of(here.reads[0])) * static_cast<double>(here.columns);
-    us += contraction_us(rates, 2 * static_cast<double>(model.rows) * weight,
-                         all + kBytes * weight);
+    us +=
+        contraction_us(rates, 2 * static_cast<double>(model.rows) * weight, all + kBytes * weight);
   }
   return us;
 }
@@ -254,9 +254,7 @@ class MeshSearch {
     }
   }
 
-  void run() {
-    choose_way(0, std::vector<double>(mesh_.positions.size(), 0), 0);
-  }
+  void run() { choose_way(0, std::vector<double>(mesh_.positions.size(), 0), 0); }
 
  private:
   // --- What collectives take ---
@@ -442,9 +440,8 @@ class MeshSearch {
     double backward_us = 0;
     if (gradients > 0 && facts_.has_gradient[k + 1])
       backward_us =
-          is_matmul
-              ? gradients * (start_us + contraction_us(position.rates, flops, read + result))
-              : start_us + passes_us(position.rates, kept + result + sought);
+          is_matmul ? gradients * (start_us + contraction_us(position.rates, flops, read + result))
+                    : start_us + passes_us(position.rates, kept + result + sought);
     way.backward_us.push_back(backward_us);
   }
 
@@ -463,8 +460,8 @@ class MeshSearch {
     for (int dim = 0; dim < 2; ++dim) {
       const std::int64_t size = dim == 0 ? columns_read(k) : model_.operators[k].columns;
       const bool has_grains = mesh_.uneven != axis || size % mesh_.all_grains == 0;
-      const bool is_read = std::ranges::any_of(
-          ways_[k], [&](const Way& way) { return way.inputs[1][axis] == dim; });
+      const bool is_read =
+          std::ranges::any_of(ways_[k], [&](const Way& way) { return way.inputs[1][axis] == dim; });
       if (!is_read && !(size >= devices_ && has_grains)) continue;
       layout[axis] = dim;
       list_weight_layouts(w, axis + 1, layout);
@@ -684,8 +681,10 @@ class MeshSearch {
       }
       scatter_us = unit.scatter_us;
     }
-    if (scatter_us > 0) wait(clocks, std::max(link_us, latest(clocks)) + scatter_us);
-    else wait(clocks, link_us);
+    if (scatter_us > 0)
+      wait(clocks, std::max(link_us, latest(clocks)) + scatter_us);
+    else
+      wait(clocks, link_us);
     return {ends, latest(clocks)};
   }
 
@@ -726,8 +725,8 @@ class MeshSearch {
   }
 
   std::string plan() const {
-    std::string text = fmt::format("mesh {}{}", fmt::join(mesh_.sizes, " x "),
-                                   mesh_.uneven ? " uneven" : "");
+    std::string text =
+        fmt::format("mesh {}{}", fmt::join(mesh_.sizes, " x "), mesh_.uneven ? " uneven" : "");
     for (const std::size_t k : facts_.order) {
       text += fmt::format("; t{} loops {}", k + 1, fmt::join(chosen_[k]->loops, ","));
       if (has_weight(k)) text += fmt::format(" weight {}", fmt::join(held_[k], ","));
@@ -745,12 +744,12 @@ class MeshSearch {
   std::array<GroupShape, kAxes> shapes_;
   std::int64_t devices_ = 1;
   std::array<std::array<std::unordered_map<double, double>, 6>, kAxes> known_us_;
-  std::vector<std::vector<Way>> ways_;   // by operator
-  std::vector<const Way*> chosen_;       // by operator
+  std::vector<std::vector<Way>> ways_;                        // by operator
+  std::vector<const Way*> chosen_;                            // by operator
   std::vector<double> forward_exchange_, backward_exchange_;  // by operator
-  std::vector<Exchange> exchanges_;      // by operator
-  std::vector<Layout> held_, copies_;    // by operator; by tensor
-  std::vector<std::size_t> shared_, weights_;  // tensors; operators
+  std::vector<Exchange> exchanges_;                           // by operator
+  std::vector<Layout> held_, copies_;                         // by operator; by tensor
+  std::vector<std::size_t> shared_, weights_;                 // tensors; operators
   std::vector<std::vector<Layout>> layouts_of_weights_;
   std::vector<double> least_updates_us_;  // of these weights and those behind
 };
@@ -793,13 +792,11 @@ Model random_model(std::mt19937& random, const ModelSize& size) {
     else
       append(Kind::kRelu, {read}, model.columns_of(read));
   };
-  const bool is_diamond =
-      !size.has_matmuls_alone && size.operators >= 3 && below(random, 2) == 0;
+  const bool is_diamond = !size.has_matmuls_alone && size.operators >= 3 && below(random, 2) == 0;
   if (is_diamond) {
     // Two ways from one tensor, of which one may be the tensor itself, and their sum.
     append_any(0);
-    const std::int64_t columns =
-        size.operators == 3 ? model.columns_of(1) : random_size(random);
+    const std::int64_t columns = size.operators == 3 ? model.columns_of(1) : random_size(random);
     if (size.operators == 4) append(Kind::kMatmul, {1}, columns);
     if (below(random, 2) == 0 && columns == model.columns_of(1))
       append(Kind::kRelu, {1}, columns);
@@ -852,8 +849,8 @@ std::string to_string(const Model& model) {
     std::vector<std::string> reads;
     for (const std::size_t read : here.reads) reads.push_back(fmt::format("t{}", read));
     if (here.kind == Kind::kMatmul) {
-      weights += fmt::format("  w{}: f32[{}, {}]\n", k + 1, model.columns_of(here.reads[0]),
-                             here.columns);
+      weights +=
+          fmt::format("  w{}: f32[{}, {}]\n", k + 1, model.columns_of(here.reads[0]), here.columns);
       reads.push_back(fmt::format("w{}", k + 1));
     }
     const char* const name = here.kind == Kind::kMatmul ? "matmul"
