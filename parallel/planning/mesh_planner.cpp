@@ -144,7 +144,7 @@ class MeshPlanner {
 
   /// One axis that may cut anything, batch or not, for what no axis of one kind cuts well.
   void add_free_axis(std::vector<MeshShape>& shapes) const {
-    if (freedom_.any || freedom_.model || freedom_.stages) return;
+    if (freedom_.any || freedom_.model || freedom_.stages.value_or(1) != 1) return;
     MeshShape shape;
     shape.any = devices_;
     shape.microbatches = usual_microbatches(shape);
