@@ -54,7 +54,7 @@ double proposals_per_cpu_s(const jobs::PlanOutcome& outcome) {
   return static_cast<double>(outcome.meshes_tried) / outcome.search_cpu_s;
 }
 
-/// The closed form of a plan knows neither the order of passes nor when a gradient is ready.
+/// Both are of one model of a step; a picture of blocks rounds it.
 std::string told_line(double plan_us, std::optional<double> told_us) {
   if (!told_us) return {};
   return fmt::format("  part by part {} ({:+.1f} %, in the pictures)\n", time_text(*told_us),

@@ -100,7 +100,7 @@ class StepDrawing {
       idle += timeline_.idle_share(device) / static_cast<double>(problem_.device_count);
     write(kLeft, 20,
           fmt::format("{:.3f} ms: {:.3f} ms until the last part ends; {:.1f} % idle; the plan's "
-                      "closed form: {:.3f} ms",
+                      "plan: {:.3f} ms",
                       to_us(timeline_.end) / 1000, to_us(timeline_.computed) / 1000, 100 * idle,
                       step_.plan_us / 1000),
           "font-size=\"14\"");

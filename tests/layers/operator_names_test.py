@@ -50,11 +50,11 @@ ALLOWED = {
     # The same letters in another sense.
     "cli/drawing": (4, "Graphviz calls the outline of a node its shape"),
     "cli/optimize/explanation_drawing.cpp": (2, "Graphviz calls the outline of a node its shape"),
-    "cli": (31, "words of options and reports: equal, full, where, shape, steps"),
+    "cli": (32, "words of options, reports and the axes of a mesh: equal, full, where, shape, steps, sum"),
     "jobs/optimize/trace_writer_json.cpp": (3, "words of the trace: equal, alpha, steps"),
     "models/files/npz.cpp": (1, "a word of NumPy's files: shape"),
     "parallel/simulation/trace_json.cpp": (1, "a key of traces: to"),
-    "parallel/plans": (8, "words of plans: the axes of a mesh, the reduction of a collective"),
+    "parallel/plans": (9, "words of plans: the axes of a mesh, the reduction and the sum of a collective"),
     "rules/rule/constraints.h": (1, "a word of the rule language: where"),
     "rules/rule/typing.cpp": (2, "formulas of sizes: floor, max"),
     "rules/text/rule_parser.cpp": (4, "a word of the rule language, and an example: where, full"),
