@@ -99,7 +99,7 @@ class StepDrawing {
     for (std::size_t device = 0; device < problem_.device_count; ++device)
       idle += timeline_.idle_share(device) / static_cast<double>(problem_.device_count);
     write(kLeft, 20,
-          fmt::format("{:.3f} ms: {:.3f} ms until the last part ends; {:.1f} % idle; the plan's "
+          fmt::format("{:.3f} ms: {:.3f} ms until the last part ends; {:.1f} % idle; the "
                       "plan: {:.3f} ms",
                       to_us(timeline_.end) / 1000, to_us(timeline_.computed) / 1000, 100 * idle,
                       step_.plan_us / 1000),

@@ -56,7 +56,7 @@ TEST(StepDrawing, HasLanesPartsWeightsAndMemory) {
   EXPECT_EQ(count(svg, "0.60 of 1 GB"), 2U);
   // 3 ms of 3.503 are busy: 1 ms, 2 us and 1 us of transfer, 2 ms, 0.5 ms for the weight.
   EXPECT_EQ(count(svg, "3.503 ms: 3.003 ms until"), 1U);
-  EXPECT_EQ(count(svg, "the plan's closed form: 3.000 ms"), 1U);
+  EXPECT_EQ(count(svg, "the plan: 3.000 ms"), 1U);
   EXPECT_EQ(count(svg, "14.4 % idle"), 3U);  // Both lanes, and on average.
   EXPECT_EQ(count(svg, "<text"), count(svg, "</text>"));
 }
