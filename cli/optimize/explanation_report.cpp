@@ -129,7 +129,7 @@ std::string baseline_text(const jobs::ExplainedResult& result) {
   return text;
 }
 
-/// Of the graph around bodies, or of one of these.
+/// Tells the changes of the graph around bodies, or of one body.
 std::string changes_text(const jobs::ExplainedResult& result, std::set<std::string>& met) {
   std::string text = baseline_text(result);
   if (result.changes.empty()) return text + "\nthe search changed nothing\n";

@@ -65,7 +65,7 @@ std::string exchange_text(const parallel::PlannedExchange& exchange) {
                      bytes_text(exchange.bytes), exchange.axis, time_text(exchange.us), often);
 }
 
-/// What the loops that are cut are called, in words.
+/// Explains the names of the loops and axes that cut something.
 std::string legend(const parallel::PlanDocument& plan) {
   static const std::vector<std::pair<std::string, std::string>> kWords = {
       {"sample", "batch, heads, tokens: what results and data have and weights have not"},

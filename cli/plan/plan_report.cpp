@@ -31,7 +31,7 @@ std::string shape_text(const parallel::MeshShape& shape) {
   if (shape.chunks > 1) text += fmt::format(", {} pieces a stage", shape.chunks);
   if (shape.recomputes) text += ", recomputes";
   if (shape.recomputes_attention) text += ", recomputes attention";
-  if (shape.gathers_once) text += ", gathers weights once a pass";
+  if (shape.gathers_once) text += ", keeps gathered weights";
   return text;
 }
 

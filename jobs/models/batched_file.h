@@ -14,7 +14,7 @@ struct BatchedFile {
   std::filesystem::path path;
 };
 
-/// What helps where a file allows no other batch.
+/// The hint of errors about files that allow no other batch.
 extern const char* const kBatchHint;
 
 /// The user's file with `batch` items. Errors: those of models::write_with_batch().

@@ -52,7 +52,7 @@ std::string why_unchanged(const search::OptimizeReport& report) {
   }
 }
 
-/// What rules within bodies may do, the whole may do.
+/// The whole model may do what rules within its bodies may do.
 void widen(search::Latitude& all, const search::Latitude& one) {
   all.may_overflow = all.may_overflow || one.may_overflow;
   all.may_recover = all.may_recover || one.may_recover;

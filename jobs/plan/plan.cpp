@@ -70,7 +70,7 @@ class PlanJob {
     SOAPSTONE_ASSIGN_OR_RETURN(const parallel::NamedStrategy* strategy,
                                parallel::named_strategy(request_.strategy));
     PlanOutcome outcome;
-    SOAPSTONE_RETURN_IF_ERROR(name_opaque(outcome));
+    SOAPSTONE_RETURN_IF_ERROR(check_known(outcome));
     context_.progress.stage(fmt::format("planning on {}", topology_.name()));
     SOAPSTONE_ASSIGN_OR_RETURN(const parallel::MeshPlanOptions options, plan_options());
     const auto others = request_.compares ? parallel::Others::kAll : parallel::Others::kNeeded;
@@ -97,9 +97,9 @@ class PlanJob {
   }
 
  private:
-  /// Says which nodes are never cut, and priced as passes over their tensors, in training with a
-  /// backward pass that reads all inputs.
-  core::Status name_opaque(PlanOutcome& outcome) const {
+  /// Lists the nodes that are never cut, and priced as passes over their tensors. Errors:
+  /// kUnsupported if there are some and the request is strict.
+  core::Status check_known(PlanOutcome& outcome) const {
     const std::vector<std::string> names = parallel::node_names(step_.graph);
     for (const core::NodeId id : step_.graph.order())
       if (ops::is_opaque(step_.graph.node(id))) outcome.opaque.push_back(names[id.index()]);

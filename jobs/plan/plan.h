@@ -74,8 +74,8 @@ struct PlanOutcome {
 
 /// Errors: kInvalidInput: the model or the topology is not there or wrong; kUsage: there is no such
 /// strategy; kUnsupported: it cannot be used with the model and the devices, or these have measured
-/// costs of several kinds, or an operator is not known and `is_strict`; kUnavailable: there are no measured costs of them; kInterrupted: it was
-/// stopped before there was any plan.
+/// costs of several kinds, or an operator is not known and `is_strict`; kUnavailable: there are no
+/// measured costs of them; kInterrupted: it was stopped before there was any plan.
 core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& context = {});
 
 }  // namespace soapstone::jobs

@@ -17,8 +17,8 @@ struct PlannedModelRequest {
   std::string model;  ///< Path of an ONNX file, or the name of a built-in network.
   std::map<std::string, std::int64_t> set;  ///< Parameters of a built-in network.
   Shapes shapes;                            ///< Sizes that a file leaves open.
-  /// Of all devices together; of a file, the first size of inputs that leave it open or have 1
-  /// there.
+  /// Samples of all devices together; in a file, the first size of inputs that leave it open or
+  /// have 1 there.
   std::optional<std::int64_t> batch;
 };
 
@@ -35,7 +35,7 @@ struct MarkedModel {
 core::Result<MarkedModel> load_planned_model(const PlannedModelRequest& request,
                                              const Context& context);
 
-/// What a step of training computes forward: the model with a loss behind its last result that can
+/// The forward part of a step of training: the model with a loss behind its last result that can
 /// have one (training_step() chooses it), and the labels as an input. Nodes and tensors of the
 /// model keep their numbers. A model without such a result stays as it is, and `context` is warned.
 MarkedModel with_loss(const MarkedModel& model, const Context& context);

@@ -87,7 +87,7 @@ class ExpertLayer {
 
   Dims with_places(std::int64_t places) const { return {groups_, experts_, places, tokens_}; }
 
-  /// Of each expert's x[g,e,c,…] with its own matrix.
+  /// Multiplies each expert's x[g,e,c,…] by its own matrix.
   Tensor product(const std::string& part, Tensor x, std::int64_t outputs) {
     const std::int64_t inputs = net_.dims(x)[3];
     const double fans = static_cast<double>(std::max<std::int64_t>(inputs + outputs, 1));

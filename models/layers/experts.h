@@ -17,9 +17,9 @@ struct ExpertOptions {
   bool normalized = true;  ///< The shares of a token's experts are scaled to the sum 1.
 };
 
-/// Of x[batch, seq, hidden]. Tokens of a sequence are a group, in which they take places in their
-/// order. Source: Lepikhin et al., GShard, 2020, section 2.2 and algorithm 1, without its random
-/// choice and its loss for balance.
+/// Sends the tokens of x[batch, seq, hidden] to experts. Tokens of a sequence are a group, in which
+/// they take places in their order. Source: Lepikhin et al., GShard, 2020, section 2.2 and
+/// algorithm 1, without its random choice and its loss for balance.
 Network::Tensor expert_layer(Network& net, const std::string& name, Network::Tensor x,
                              const ExpertOptions& options);
 

@@ -1,4 +1,4 @@
-// What Llama is made of, apart from its feed-forward: networks that differ in that alone share it.
+// Llama apart from its feed-forward: networks that differ in that alone share it.
 // Private to the builders.
 #pragma once
 

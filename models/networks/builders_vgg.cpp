@@ -27,7 +27,7 @@ constexpr std::int64_t kVggStages = 5;
 constexpr std::int64_t kWidest = 8;  ///< Channels of a stage, in those of the first, at most.
 using Convolutions = std::array<std::int64_t, kVggStages>;
 
-/// Of each stage.
+/// How many convolutions each stage has; none if there is no VGG of so many layers.
 std::optional<Convolutions> convolutions(std::int64_t layers) {
   switch (layers) {
   case 11:

@@ -1,11 +1,9 @@
 #include "parallel/planning/mesh_evaluation.h"
 
 #include <algorithm>
-#include <map>
 
 #include "parallel/sharding/weight_layouts.h"
 #include "parallel/step/handovers.h"
-#include "parallel/step/segments.h"
 #include "parallel/topology/collectives.h"
 
 namespace soapstone::parallel {
@@ -72,11 +70,8 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
   batch_ = batch_size(is_weight);
   for (const TensorWork& tensor : work_.tensors)
     if (tensor.is_weight) weight_bytes_ += tensor.bytes;
-  std::vector<core::NodeId> order;
-  for (const core::NodeId id : graph.order())
-    if (!graph.is_constant_expression(id)) order.push_back(id);
-  nodes_ = static_cast<std::int64_t>(order.size());
-  residuals_ = crossing_narrowly(graph, order, work_);
+  order_ = model_order(graph, work_);
+  residuals_ = crossing_narrowly(graph, order_);
   weight_type_ = options.precision.value_or(narrowest_weight(is_weight));
 }
 
@@ -127,7 +122,7 @@ ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const Me
   sharding.us_per_byte = weights.us_per_byte;
   sharding.sum_weight = weights.sums;
   sharding.most_cases = weights.most_cases;
-  sharding.bucket_bytes = std::min(weights.bucket_bytes, weight_bytes_);
+  sharding.bucket_bytes = std::min(kUsualBucket, weight_bytes_);
   constexpr std::int64_t kFullestStage = 0;
   sharding.kept_microbatches = microbatches_in_flight(shape, kFullestStage);
   sharding.recomputes = shape.recomputes;
@@ -184,14 +179,14 @@ MeshEvaluator::ShapeContext MeshEvaluator::context_of(const Freedom& freedom,
 }
 
 void MeshEvaluator::complete(const Freedom& freedom, const ShapeContext& context, const Mesh& mesh,
-                             double bucket_bytes, MeshPlan& plan) const {
+                             MeshPlan& plan) const {
   plan.axis_sizes = context.axis_sizes;
   plan.uneven = context.uneven;
-  plan.bucket_bytes = bucket_bytes;
+  plan.bucket_bytes = kUsualBucket;
   if (!broken(freedom.premises, plan).empty()) plan.sharding.cost_us = kImpossible;
   if (plan.sharding.cost_us == kImpossible) return;
   // Parts of uneven cuts are priced at the rates of their own devices.
-  time_step(graph_, context.work, options_.is_training,
+  time_step(graph_, context.work, order_, options_.is_training,
             {mesh, handovers_of(plan.shape),
              plan.uneven ? std::vector<Slowness>() : slowness_of_stages(plan.shape)},
             plan);
@@ -206,14 +201,14 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
   plan.shape = shape;
   plan.sharding =
       best_sharding(graph_, loops_, context.work, mesh, rates_, context.sharding, tables);
-  complete(freedom, context, mesh, weights.bucket_bytes, plan);
+  complete(freedom, context, mesh, plan);
   return plan;
 }
 
 void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const {
   constexpr std::int64_t kFewNodes = 24;
   constexpr int kMostLookedAt = 300;
-  if (nodes_ > kFewNodes) return;
+  if (nodes() > kFewNodes) return;
   MeshWeights weights;
   weights.sums = kHiddenSums;
   const ShapeContext context = context_of(freedom, plan.shape, weights);
@@ -232,7 +227,7 @@ void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& pl
                   MeshPlan other;
                   other.shape = plan.shape;
                   other.sharding = std::move(sharding);
-                  complete(freedom, context, mesh, weights.bucket_bytes, other);
+                  complete(freedom, context, mesh, other);
                   if (other.sharding.cost_us < kImpossible && other.time.peak_bytes <= memory_ &&
                       (!fits || other.time.total_us < plan.time.total_us))
                     plan = std::move(other);

@@ -13,7 +13,8 @@
 
 namespace soapstone::parallel {
 
-/// In which frameworks exchange weights unless they are told otherwise: 25 MB.
+/// Bytes on a device in which weights are exchanged, as frameworks do unless they are told
+/// otherwise.
 inline constexpr double kUsualBucket = 25e6;
 
 /// How much exchanges of weights count where passes hide most of them.
@@ -23,7 +24,6 @@ inline constexpr double kHiddenSums = 0.05;
 struct MeshWeights {
   double us_per_byte = 0;  ///< Price of memory.
   double sums = 1;         ///< How much of what is exchanged for weights counts.
-  double bucket_bytes = kUsualBucket;
   std::size_t most_cases = EliminationOptions{}.most_cases;  ///< Of the search for cuts.
 };
 
@@ -34,7 +34,7 @@ class MeshEvaluator {
                 const Topology& topology, const MeshPlanOptions& options);
 
   std::int64_t devices() const { return devices_; }
-  std::int64_t nodes() const { return nodes_; }
+  std::int64_t nodes() const { return static_cast<std::int64_t>(order_.nodes.size()); }
   std::int64_t batch() const { return batch_; }    ///< Samples of a step.
   double memory_bytes() const { return memory_; }  ///< Of a device.
   /// Whether computing attention again is a choice of its own.
@@ -64,7 +64,7 @@ class MeshEvaluator {
   StepBound lower_bound() const;
 
  private:
-  /// What plans of a shape have in common.
+  /// The inputs that all plans of a shape share.
   struct ShapeContext {
     ShardingOptions sharding;
     StepWork work;
@@ -75,7 +75,7 @@ class MeshEvaluator {
                           const MeshWeights& weights) const;
   /// Completes a plan that has its shape and its sharding.
   void complete(const Freedom& freedom, const ShapeContext& context, const Mesh& mesh,
-                double bucket_bytes, MeshPlan& plan) const;
+                MeshPlan& plan) const;
   const DeviceKind& slowest_kind() const;
   double least_memory_bytes() const;
   core::DataType narrowest_weight(const std::vector<bool>& is_weight) const;
@@ -93,7 +93,7 @@ class MeshEvaluator {
   const Topology& topology_;
   const MeshPlanOptions& options_;
   std::int64_t devices_;
-  std::int64_t nodes_ = 0, batch_ = 1;
+  std::int64_t batch_ = 1;
   core::DataType weight_type_ = core::DataType::kFloat32;
   GraphLoops loops_;
   StepWork work_;
@@ -101,7 +101,8 @@ class MeshEvaluator {
   ComputeRates rates_;                      ///< Of the slowest kind.
   std::vector<Slowness> slowness_;  ///< Of each kind, relative to it; empty if all are alike.
   double memory_ = 0;
-  double weight_bytes_ = 0;      ///< Of all weights.
+  double weight_bytes_ = 0;  ///< Of all weights.
+  ModelOrder order_;
   std::vector<bool> residuals_;  ///< By tensor: it lies between blocks.
   mutable std::mutex handovers_mutex_;
   mutable std::map<std::pair<std::int64_t, bool>, std::vector<Path>> handovers_;

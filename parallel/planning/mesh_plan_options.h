@@ -29,7 +29,7 @@ struct Freedom : FixedSizes {
   /// Along which axes weights may be cut beyond what their readers want.
   std::array<bool, 3> weight_axes{true, true, true};
   bool cuts_heads = false;  ///< As in ChoiceOptions.
-  /// What lies between the blocks of a model is whole along the innermost axis.
+  /// Tensors between the blocks of a model are whole along the innermost axis.
   bool keeps_residuals_whole = false;
   bool keeps_pieces = false;  ///< As in ShardingOptions.
   /// Weights are gathered forward alone; none: whichever is better.

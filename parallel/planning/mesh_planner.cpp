@@ -178,8 +178,7 @@ class MeshPlanner {
     if (freedom_.microbatches) return *freedom_.microbatches;
     if (shape.stages == 1) return 1;
     const std::vector<std::int64_t> counts = microbatch_counts(shape);
-    const auto above = std::ranges::upper_bound(
-        counts, std::max<std::int64_t>(kMicrobatchesAStage * shape.stages, 1));
+    const auto above = std::ranges::upper_bound(counts, kMicrobatchesAStage * shape.stages);
     if (above != counts.begin()) return *std::prev(above);
     return counts.empty() ? 1 : counts.front();
   }
@@ -189,7 +188,7 @@ class MeshPlanner {
     const std::vector<std::int64_t> counts = microbatch_counts(from);
     std::set<std::int64_t> others;
     const auto add = [&](std::vector<std::int64_t>::const_iterator at) {
-      if (at != counts.end() && *at != from.microbatches) others.insert(*at);
+      if (at != counts.end()) others.insert(*at);
     };
     add(std::ranges::upper_bound(counts, from.microbatches));
     add(std::ranges::lower_bound(counts, 2 * from.microbatches));
@@ -253,7 +252,7 @@ class MeshPlanner {
       shape.*grows *= 2;
       if (shrinks) shape.*shrinks /= 2;
       all.push_back(shape);
-      // What the new sizes do not admit is as near to it as there is.
+      // The new sizes may not admit that many microbatches: the nearest smaller number is taken.
       if (freedom_.microbatches || is_allowed(shape)) return;
       const std::vector<std::int64_t> counts = microbatch_counts(shape);
       const auto near = std::ranges::upper_bound(counts, shape.microbatches);

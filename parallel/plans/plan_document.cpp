@@ -1,7 +1,6 @@
 #include "parallel/plans/plan_document.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -67,11 +66,10 @@ class DocumentMaker {
 
  private:
   std::vector<PlannedExchange> exchanges_of(core::NodeId id) const {
-    static constexpr std::array<std::string_view, 3> kPasses = {"forward", "backward", "sum"};
     std::vector<PlannedExchange> list;
     for (const NodeExchange& exchange : plan_.sharding.costs[id.index()].exchanges)
       list.push_back(
-          {std::string(kPasses[static_cast<std::size_t>(exchange.pass)]),
+          {std::string(kExchangePasses[static_cast<std::size_t>(exchange.pass)]),
            static_cast<std::int64_t>(exchange.input), std::string(to_string(exchange.step.what)),
            document_.axes[exchange.step.axis].name, exchange.step.bytes, exchange.step.us});
     return list;

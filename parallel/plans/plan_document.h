@@ -17,7 +17,9 @@ namespace soapstone::parallel {
 
 /// The axes of a plan's mesh, innermost first.
 inline constexpr std::array<std::string_view, 3> kAxisNames = {"model", "any", "batch"};
-/// What loops are called by their role.
+/// When a node exchanges something, as NodeExchange::Pass has it.
+inline constexpr std::array<std::string_view, 3> kExchangePasses = {"forward", "backward", "sum"};
+/// Names of loops, by their role.
 inline constexpr std::array<std::string_view, 5> kLoopRoles = {"sample", "attribute", "parameter",
                                                                "reduction", "joined"};
 

@@ -228,7 +228,6 @@ class PlanFileReader {
   }
 
   void read_exchanges() {
-    static constexpr std::array<std::string_view, 3> kPasses = {"forward", "backward", "sum"};
     std::vector<std::string_view> collectives;
     for (const Collective what : {Collective::kAllReduce, Collective::kReduceScatter,
                                   Collective::kAllGather, Collective::kAllToAll})
@@ -237,11 +236,12 @@ class PlanFileReader {
       std::vector<PlannedExchange>& exchanges = plan_.exchanges.emplace_back();
       list.for_each([&](const PlanReader& entry) {
         entry.expect_keys({"pass", "input", "collective", "axis", "bytes", "us"});
-        exchanges.push_back(
-            {read_word(entry.field("pass"), kPasses), entry.field("input").integer(0, kMostInputs),
-             read_word(entry.field("collective"), collectives),
-             read_word(entry.field("axis"), kAxisNames), entry.field("bytes").not_negative(),
-             entry.field("us").not_negative()});
+        exchanges.push_back({read_word(entry.field("pass"), kExchangePasses),
+                             entry.field("input").integer(0, kMostInputs),
+                             read_word(entry.field("collective"), collectives),
+                             read_word(entry.field("axis"), kAxisNames),
+                             entry.field("bytes").not_negative(),
+                             entry.field("us").not_negative()});
       });
     });
   }

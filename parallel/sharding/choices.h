@@ -42,7 +42,7 @@ using AxisLoops = std::array<std::int8_t, kMostAxes>;
 inline constexpr std::int8_t kFree = -3;
 inline constexpr AxisLoops kNothingFixed{kFree, kFree, kFree, kFree};
 
-/// What a device computes for a node.
+/// Microseconds that a device computes for a node.
 struct PartTime {
   double forward_us = 0, backward_us = 0;
   bool operator==(const PartTime&) const = default;

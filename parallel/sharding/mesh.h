@@ -92,10 +92,10 @@ struct ConversionStep {
 
 /// Brings a tensor of `bytes` in all from one layout to another. kBroadcast counts as kReplicated
 /// here: the values are the same. From whole to partial is free: one device keeps them, the others
-/// hold zeros. The cheapest order of steps of the usual kinds: cut, reduce-scatter, all-to-all,
-/// all-reduce (along several axes hierarchically), all-gather (slow axes first).
+/// hold zeros. Steps are cut, reduce-scatter, all-to-all, all-reduce (along several axes
+/// hierarchically), all-gather; inner axes count as the faster ones, and are gathered last.
 Conversion convert(const Mesh& mesh, double bytes, const Layout& from, const Layout& to);
-/// What convert() does, step by step; cutting is none.
+/// The collectives of convert(), in order.
 std::vector<ConversionStep> conversion_steps(const Mesh& mesh, double bytes, const Layout& from,
                                              const Layout& to);
 

@@ -35,13 +35,13 @@ struct ShardingOptions {
   bool always_cuts_weights = false;  ///< Weights are cut into as many pieces as they can be.
   /// Along which axes they may be cut beyond what readers want.
   std::array<bool, kMostAxes> weight_axes{true, true, true, true};
-  /// Of what is cut and gathered, the pieces are kept for gradients, and gathered again.
+  /// Gradients keep the pieces of a tensor that is gathered, which the backward pass gathers again.
   bool keeps_pieces = false;
   bool gathers_once = false;  ///< The backward pass has what was gathered for the forward pass.
   std::size_t most_cases = EliminationOptions{}.most_cases;
 };
 
-/// What devices exchange for an input of a node.
+/// Devices exchange this for an input of a node.
 struct NodeExchange {
   enum class Pass : std::uint8_t { kForward, kBackward, kSum };
   Pass pass = Pass::kForward;  ///< kSum: of the gradient of a weight, once a step.
@@ -61,7 +61,7 @@ struct NodeCost {
   double kept_bytes = 0;  ///< For gradients, of one microbatch, if nothing is computed again.
 };
 
-/// What lies on each device for a weight all the time, and what its update takes once a step.
+/// A weight as each device holds it all the time, and the time of its update, once a step.
 struct HeldWeight {
   core::TensorId tensor;
   double weight_bytes = 0, gradient_bytes = 0, state_bytes = 0;

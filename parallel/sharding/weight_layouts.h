@@ -24,7 +24,7 @@ class WeightLayouts {
   std::vector<Layout> all(const core::Dims& dims,
                           const std::vector<std::set<std::int8_t>>& wanted) const;
 
-  /// What lies on each device for a weight. In an update, which a weight without a gradient does
+  /// The bytes of a weight on each device. In an update, which a weight without a gradient does
   /// not have, the optimizer reads and writes weights and states and reads gradients once a step.
   HeldWeight held(core::TensorId id, const TensorWork& weight, const Layout& layout) const;
   /// Its share in the cost of a step.

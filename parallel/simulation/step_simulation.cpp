@@ -71,7 +71,8 @@ class StepMaker {
     for (auto* const ends : {&forward_end_, &backward_end_})
       ends->assign(pieces_.size() * static_cast<std::size_t>(plan_.shape.microbatches), kNone);
     kept_by_.resize(forward_end_.size());
-    add_passes();
+    run_schedules(plan_.shape, plan_.is_training,
+                  [this](std::size_t stage, const PieceRun& run) { return add_pass(stage, run); });
     if (plan_.is_training) add_updates();
     SOAPSTONE_ASSIGN_OR_RETURN(step_.problem, builder_.finish(kLongestTold));
     step_.plan_us = plan_.time.total_us;
@@ -89,24 +90,6 @@ class StepMaker {
   std::size_t pass_of(std::size_t piece, const PieceRun& run) const {
     return piece * static_cast<std::size_t>(plan_.shape.microbatches) +
            static_cast<std::size_t>(run.microbatch);
-  }
-
-  /// Passes of all stages, each after those that it needs.
-  void add_passes() {
-    std::vector<std::vector<PieceRun>> schedules;
-    std::size_t left = 0;
-    for (std::int64_t stage = 0; stage < plan_.shape.stages; ++stage) {
-      schedules.push_back(schedule_of_stage(plan_.shape, stage, plan_.is_training));
-      left += schedules.back().size();
-    }
-    std::vector<std::size_t> next(schedules.size(), 0);
-    while (left > 0) {
-      const std::size_t before = left;
-      for (std::size_t stage = 0; stage < schedules.size(); ++stage)
-        for (; next[stage] < schedules[stage].size(); ++next[stage], --left)
-          if (!add_pass(stage, schedules[stage][next[stage]])) break;
-      CHECK(left < before, "no pass of a schedule waits forever");
-    }
   }
 
   /// False if what it needs is not there yet.

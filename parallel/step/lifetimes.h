@@ -17,8 +17,8 @@ struct Lifetime {
   bool is_result = false;  ///< The model returns it, or a view of it.
 };
 
-/// Of what the nodes make, and of the inputs of the graph that they read and `is_weight` does not
-/// name. Constants are none of these.
+/// Finds them for results of the nodes, and for inputs of the graph that the nodes read and
+/// `is_weight` does not name. Constants have none.
 std::vector<Lifetime> lifetimes(const core::Graph& graph, const std::vector<core::NodeId>& order,
                                 const std::vector<bool>& is_weight);
 

@@ -24,20 +24,8 @@ class PipelineRunner {
     for (auto* const arrivals : {&forward_arrives_, &backward_arrives_})
       arrivals->assign(pieces_.size() * microbatches_, kNotYet);
     for (auto* const free : {&forward_wire_, &backward_wire_}) free->assign(stages_, 0);
-    std::vector<std::vector<PieceRun>> schedules;
-    std::size_t left = 0;
-    for (std::size_t s = 0; s < stages_; ++s) {
-      schedules.push_back(schedule_of_stage(shape_, static_cast<std::int64_t>(s), is_training_));
-      left += schedules.back().size();
-    }
-    std::vector<std::size_t> next(stages_, 0);
-    while (left > 0) {
-      const std::size_t before = left;
-      for (std::size_t s = 0; s < stages_; ++s)
-        for (; next[s] < schedules[s].size(); ++next[s], --left)
-          if (!pass(s, schedules[s][next[s]])) break;
-      CHECK(left < before, "no pass of a schedule waits forever");
-    }
+    run_schedules(shape_, is_training_,
+                  [this](std::size_t stage, const PieceRun& run) { return pass(stage, run); });
     result_.end_us = *std::ranges::max_element(result_.stage_end_us);
     return std::move(result_);
   }

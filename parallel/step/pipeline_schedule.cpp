@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/check.h"
+
 namespace soapstone::parallel {
 namespace {
 
@@ -41,6 +43,24 @@ std::vector<PieceRun> schedule_of_stage(const MeshShape& shape, std::int64_t sta
     runs.push_back(backward[k]);
   }
   return without_missing(std::move(runs), shape);
+}
+
+void run_schedules(const MeshShape& shape, bool is_training,
+                   const std::function<bool(std::size_t stage, const PieceRun& pass)>& run) {
+  std::vector<std::vector<PieceRun>> schedules;
+  std::size_t left = 0;
+  for (std::int64_t stage = 0; stage < shape.stages; ++stage) {
+    schedules.push_back(schedule_of_stage(shape, stage, is_training));
+    left += schedules.back().size();
+  }
+  std::vector<std::size_t> next(schedules.size(), 0);
+  while (left > 0) {
+    const std::size_t before = left;
+    for (std::size_t stage = 0; stage < schedules.size(); ++stage)
+      for (; next[stage] < schedules[stage].size(); ++next[stage], --left)
+        if (!run(stage, schedules[stage][next[stage]])) break;
+    CHECK(left < before, "no pass of a schedule waits forever");
+  }
 }
 
 }  // namespace soapstone::parallel

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "parallel/step/plan.h"
@@ -21,5 +22,11 @@ struct PieceRun {
 /// D. Narayanan et al., arXiv 2104.04473, section 2.2. For inference: forward passes in that order.
 std::vector<PieceRun> schedule_of_stage(const MeshShape& shape, std::int64_t stage,
                                         bool is_training);
+
+/// Runs the passes of all stages, each stage's in the order of its schedule. `run` is told the
+/// stage and the pass, and returns false if a pass that it needs has not run yet: it is asked again
+/// then.
+void run_schedules(const MeshShape& shape, bool is_training,
+                   const std::function<bool(std::size_t stage, const PieceRun& pass)>& run);
 
 }  // namespace soapstone::parallel

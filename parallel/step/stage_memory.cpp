@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "parallel/step/lifetimes.h"
-#include "parallel/step/segments.h"
-
 namespace soapstone::parallel {
 namespace {
 
@@ -34,20 +31,19 @@ class Intervals {
 class MemoryFinder {
  public:
   MemoryFinder(const core::Graph& graph, const StepWork& work, bool is_training,
-               const std::vector<core::NodeId>& order, const MeshPlan& plan)
+               const ModelOrder& order, const MeshPlan& plan)
       : graph_(graph), work_(work), is_training_(is_training), order_(order), plan_(plan),
-        crossing_(order.size()), forward_(order.size()), backward_(order.size()) {}
+        crossing_(order.nodes.size()), forward_(order.nodes.size()), backward_(order.nodes.size()) {
+  }
 
   OrderedMemory run() {
-    memory_.kept.assign(order_.size(), 0);
-    memory_.resident.assign(order_.size(), 0);
-    std::vector<bool> is_weight(work_.tensors.size());
-    for (std::size_t t = 0; t < is_weight.size(); ++t) is_weight[t] = work_.tensors[t].is_weight;
-    for (const Lifetime& life : lifetimes(graph_, order_, is_weight)) add(life);
+    memory_.kept.assign(order_.nodes.size(), 0);
+    memory_.resident.assign(order_.nodes.size(), 0);
+    for (const Lifetime& life : order_.lifetimes) add(life);
     memory_.crossing = crossing_.totals();
     memory_.forward = forward_.totals();
     memory_.backward = backward_.totals();
-    for (std::size_t k = 0; k < order_.size(); ++k) add_node(k);
+    for (std::size_t k = 0; k < order_.nodes.size(); ++k) add_node(k);
     if (plan_.shape.recomputes) compute_again();
     return std::move(memory_);
   }
@@ -61,7 +57,7 @@ class MemoryFinder {
   /// Inputs arrive as the first reader wants them.
   double bytes_of(const Lifetime& life) const {
     if (!life.is_input) return bytes(life.tensor, plan_.sharding.tensors[life.tensor.index()]);
-    const core::NodeId reader = order_[life.first];
+    const core::NodeId reader = order_.nodes[life.first];
     const std::vector<core::TensorId>& inputs = graph_.node(reader).inputs;
     const auto at = std::ranges::find(inputs, life.tensor) - inputs.begin();
     return bytes(life.tensor,
@@ -87,9 +83,9 @@ class MemoryFinder {
     if (tensor.has_gradient) backward_.add(life.first, life.last + 1, here);
   }
 
-  /// What is kept, and copies in the layouts that the node wants.
+  /// Adds what the node keeps, and copies in the layouts that it wants.
   void add_node(std::size_t k) {
-    const core::NodeId id = order_[k];
+    const core::NodeId id = order_.nodes[k];
     memory_.kept[k] += plan_.sharding.costs[id.index()].kept_bytes;
     const core::Node& node = graph_.node(id);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -106,9 +102,8 @@ class MemoryFinder {
 
   /// Each block keeps what it reads; the rest is there while its backward pass runs.
   void compute_again() {
-    const std::vector<bool> ends = block_ends(graph_, order_, narrow_places(graph_, order_, work_));
-    for (std::size_t begin = 0, k = 0; k < order_.size(); ++k) {
-      if (!ends[k] && k + 1 < order_.size()) continue;
+    for (std::size_t begin = 0, k = 0; k < order_.nodes.size(); ++k) {
+      if (!order_.ends_block[k] && k + 1 < order_.nodes.size()) continue;
       double block = 0;
       for (std::size_t i = begin; i <= k; ++i) block += memory_.kept[i];
       for (std::size_t i = begin; i <= k; ++i) {
@@ -123,7 +118,7 @@ class MemoryFinder {
   const core::Graph& graph_;
   const StepWork& work_;
   const bool is_training_;
-  const std::vector<core::NodeId>& order_;
+  const ModelOrder& order_;
   const MeshPlan& plan_;
   Intervals crossing_, forward_, backward_;
   OrderedMemory memory_;
@@ -132,13 +127,13 @@ class MemoryFinder {
 }  // namespace
 
 OrderedMemory ordered_memory(const core::Graph& graph, const StepWork& work, bool is_training,
-                             const std::vector<core::NodeId>& order, const MeshPlan& plan) {
+                             const ModelOrder& order, const MeshPlan& plan) {
   return MemoryFinder(graph, work, is_training, order, plan).run();
 }
 
 double working_bytes(const OrderedMemory& memory, bool is_training, std::size_t begin,
                      std::size_t end) {
-  double kept_behind = 0, most = -std::accumulate(memory.kept.begin(), memory.kept.end(), 0.0);
+  double kept_behind = 0, most = 0;
   for (std::size_t k = end; k-- > begin;) {
     const double now =
         is_training ? std::max(memory.forward[k], memory.backward[k]) : memory.forward[k];

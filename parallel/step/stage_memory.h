@@ -1,9 +1,10 @@
-// What a model needs beside its weights while its nodes run in order, on one device of the stage
-// that runs them.
+// The memory that a model needs beside its weights while its nodes run in order, on one device of
+// the stage that runs them.
 #pragma once
 
 #include <vector>
 
+#include "parallel/step/model_order.h"
 #include "parallel/step/plan.h"
 #include "parallel/work/step_work.h"
 
@@ -19,12 +20,12 @@ struct OrderedMemory {
   std::vector<double> resident;  ///< By each node, all the time: in inference, inputs and results.
 };
 
-/// `order`: the nodes that run. Uses the plan's shape and sharding.
+/// Uses the plan's shape and sharding.
 OrderedMemory ordered_memory(const core::Graph& graph, const StepWork& work, bool is_training,
-                             const std::vector<core::NodeId>& order, const MeshPlan& plan);
+                             const ModelOrder& order, const MeshPlan& plan);
 
 /// The most that nodes `begin` to `end` hold for a microbatch beyond what it keeps for gradients at
-/// the end of its forward pass; negative if that is the most that there is.
+/// the end of its forward pass.
 double working_bytes(const OrderedMemory& memory, bool is_training, std::size_t begin,
                      std::size_t end);
 

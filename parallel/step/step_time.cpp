@@ -1,12 +1,10 @@
 #include "parallel/step/step_time.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "parallel/step/pipeline.h"
 #include "parallel/step/pipeline_run.h"
-#include "parallel/step/segments.h"
 #include "parallel/step/stage_memory.h"
 #include "parallel/step/weight_traffic.h"
 
@@ -15,24 +13,19 @@ namespace {
 
 class StepTimer {
  public:
-  StepTimer(const core::Graph& graph, const StepWork& work, bool is_training,
-            const StepMachine& machine, MeshPlan& plan)
-      : graph_(graph), work_(work), is_training_(is_training), machine_(machine),
-        slowness_(machine.slowness), plan_(plan), stages_(stage_count()) {
+  StepTimer(const core::Graph& graph, const StepWork& work, const ModelOrder& order,
+            bool is_training, const StepMachine& machine, MeshPlan& plan)
+      : graph_(graph), work_(work), model_(order), order_(order.nodes), is_training_(is_training),
+        machine_(machine), slowness_(machine.slowness), plan_(plan),
+        stages_(static_cast<std::size_t>(plan.shape.stages)) {
     slowness_.resize(stages_.size());
-    position_.resize(graph.node_bound());
-    for (const core::NodeId id : graph.order()) {
-      if (graph.is_constant_expression(id)) continue;
-      position_[id.index()] = order_.size();
-      order_.push_back(id);
-    }
   }
 
   void run() {
-    memory_ = ordered_memory(graph_, work_, is_training_, order_, plan_);
+    memory_ = ordered_memory(graph_, work_, is_training_, model_, plan_);
     exchanges_.resize(order_.size());
     for (const WeightExchange& exchange : plan_.sharding.exchanges)
-      exchanges_[position_[exchange.reader.index()]].push_back(&exchange);
+      exchanges_[model_.positions[exchange.reader.index()]].push_back(&exchange);
     cut_into_pieces();
     time_pieces();
     hold_weights();
@@ -47,7 +40,6 @@ class StepTimer {
     StepMemory memory;
   };
 
-  std::size_t stage_count() const { return static_cast<std::size_t>(plan_.shape.stages); }
   double again() const { return plan_.shape.recomputes ? 1 : 0; }
   const NodeCost& cost(std::size_t k) const { return plan_.sharding.costs[order_[k].index()]; }
   NodeEstimate& estimate(std::size_t k) { return plan_.estimates[order_[k].index()]; }
@@ -71,7 +63,6 @@ class StepTimer {
   void cut_into_pieces() {
     std::vector<PipelineNode> segments;
     std::vector<std::size_t> firsts;
-    const std::vector<bool> narrow = narrow_places(graph_, order_, work_);
     const auto pieces = static_cast<std::size_t>(plan_.shape.stages * plan_.shape.chunks);
     Path slowest{0, 1};
     if (pieces > 1) slowest = *std::ranges::min_element(machine_.handovers, {}, &Path::bytes_per_s);
@@ -79,7 +70,7 @@ class StepTimer {
       segments.clear();
       firsts.clear();
       for (std::size_t k = 0; k < order_.size(); ++k) {
-        if (k == 0 || everywhere || narrow[k - 1]) {
+        if (k == 0 || everywhere || model_.is_narrow[k - 1]) {
           segments.emplace_back();
           firsts.push_back(k);
         }
@@ -115,8 +106,10 @@ class StepTimer {
                             TrafficOptions{is_training_, plan_.shape.gathers_once});
       for (std::size_t k = begin; k < end; ++k)
         add_node(k, traffic_.back(), k - begin, stages_[stage]);
-      stages_[stage].memory.buffer_bytes =
-          std::max(stages_[stage].memory.buffer_bytes, traffic_.back().buffer_bytes());
+      double& buffers = stages_[stage].memory.buffer_bytes;
+      const double own = traffic_.back().buffer_bytes();
+      // Gathered weights that are kept are there while other pieces of the stage run.
+      buffers = plan_.shape.gathers_once ? buffers + own : std::max(buffers, own);
       const bool is_last = piece + 1 == begins_.size();
       const double handover = is_last ? 0 : memory_.crossing[end - 1];
       estimate(end - 1).handover_bytes = handover;
@@ -137,7 +130,7 @@ class StepTimer {
     return result;
   }
 
-  /// What a pass waits for is part of what its nodes exchange.
+  /// The waiting of a pass counts as exchange of the node before which it waits.
   void add_node(std::size_t k, const WeightTraffic& traffic, std::size_t at, Stage& stage) {
     NodeEstimate& node = estimate(k);
     node.kept_bytes = memory_.kept[k];
@@ -162,7 +155,7 @@ class StepTimer {
       std::vector<std::size_t> first_reader(stages_.size(), order_.size());
       for (const core::NodeId reader : graph_.consumers(weight.tensor)) {
         if (graph_.is_constant_expression(reader)) continue;
-        const std::size_t k = position_[reader.index()];
+        const std::size_t k = model_.positions[reader.index()];
         std::size_t& first = first_reader[stage_at(k)];
         first = std::min(first, k);
       }
@@ -261,12 +254,11 @@ class StepTimer {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       StepMemory& memory = stages_[s].memory;
       memory.kept_bytes *= microbatches_in_flight(plan_.shape, static_cast<std::int64_t>(s));
-      double working = -memory.kept_bytes;
+      double working = 0;
       for (std::size_t piece = s; piece < begins_.size(); piece += stages_.size())
         working =
             std::max(working, working_bytes(memory_, is_training_, begins_[piece], end_of(piece)));
-      // Below zero, the fullest moment is before all of the last microbatch is kept.
-      memory.working_bytes += std::max(working, 0.0);
+      memory.working_bytes += working;
       if (s == 0 || memory.total_bytes() > plan_.time.memory.total_bytes())
         plan_.time.memory = memory;
     }
@@ -286,13 +278,13 @@ class StepTimer {
 
   const core::Graph& graph_;
   const StepWork& work_;
+  const ModelOrder& model_;
+  const std::vector<core::NodeId>& order_;  ///< The model's nodes.
   const bool is_training_;
   const StepMachine& machine_;
   std::vector<Slowness> slowness_;  ///< By stage.
   MeshPlan& plan_;
   std::vector<Stage> stages_;
-  std::vector<core::NodeId> order_;
-  std::vector<std::size_t> position_;  ///< By node, in `order_`.
   OrderedMemory memory_;
   std::vector<ExchangesOfNode> exchanges_;  ///< By position.
   std::vector<std::size_t> begins_;         ///< Of pieces, in the order of the model.
@@ -302,9 +294,9 @@ class StepTimer {
 
 }  // namespace
 
-void time_step(const core::Graph& graph, const StepWork& work, bool is_training,
-               const StepMachine& machine, MeshPlan& plan) {
-  StepTimer(graph, work, is_training, machine, plan).run();
+void time_step(const core::Graph& graph, const StepWork& work, const ModelOrder& order,
+               bool is_training, const StepMachine& machine, MeshPlan& plan) {
+  StepTimer(graph, work, order, is_training, machine, plan).run();
 }
 
 double microbatch_weight(const MeshShape& shape) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "parallel/sharding/mesh.h"
+#include "parallel/step/model_order.h"
 #include "parallel/step/plan.h"
 #include "parallel/topology/topology.h"
 
@@ -16,7 +17,7 @@ struct Slowness {
   double update = 1;  ///< For the update of weights: it streams through the memory.
 };
 
-/// What a step runs on.
+/// The devices of a stage and the ways between stages.
 struct StepMachine {
   const Mesh& mesh;                    ///< Of a stage.
   const std::vector<Path>& handovers;  ///< See handovers().
@@ -25,8 +26,8 @@ struct StepMachine {
 
 /// Cuts the nodes into stages and fills in `stage_of_node`, `estimates` and `time` of the plan,
 /// whose sharding is that of the whole graph on the devices of one stage.
-void time_step(const core::Graph& graph, const StepWork& work, bool is_training,
-               const StepMachine& machine, MeshPlan& plan);
+void time_step(const core::Graph& graph, const StepWork& work, const ModelOrder& order,
+               bool is_training, const StepMachine& machine, MeshPlan& plan);
 
 /// How often the time of one microbatch counts in a step of a pipeline without handovers.
 double microbatch_weight(const MeshShape& shape);

@@ -49,11 +49,10 @@ class Bucket {
 /// When each kind of device has ended what it did so far.
 class Clocks {
  public:
-  explicit Clocks(const std::vector<PassNode>& nodes) {
-    for (const PassNode& node : nodes)
-      us_.resize(std::max({us_.size(), node.by_position.size(), std::size_t{1}}), 0);
+  explicit Clocks(const std::vector<PassNode>& nodes) : us_(1, 0) {
+    for (const PassNode& node : nodes) us_.resize(std::max(us_.size(), node.by_position.size()), 0);
   }
-  double latest() const { return us_.empty() ? 0 : *std::ranges::max_element(us_); }
+  double latest() const { return *std::ranges::max_element(us_); }
   void meet(double exchange_us) {
     if (exchange_us > 0) us_.assign(us_.size(), latest() + exchange_us);
   }

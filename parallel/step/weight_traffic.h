@@ -1,7 +1,7 @@
-// What a piece of a stage exchanges for weights beside its passes: buckets of gradients are summed
-// while the backward pass goes on, and weights that are cut are gathered one unit ahead of the
-// nodes that read them. Exchanges wait for each other, and a pass waits for what it reads. After S.
-// Li et al., "PyTorch Distributed" (2020), and Y. Zhao et al., "PyTorch FSDP" (2023).
+// The exchanges for weights of a piece of a stage beside its passes: buckets of gradients are
+// summed while the backward pass goes on, and weights that are cut are gathered one unit ahead of
+// the nodes that read them. Exchanges wait for each other, and a pass waits for what it reads.
+// After S. Li et al., "PyTorch Distributed" (2020), and Y. Zhao et al., "PyTorch FSDP" (2023).
 #pragma once
 
 #include <span>

@@ -531,7 +531,7 @@ std::vector<bool> EquivalenceCheck::leaves_range(const Graph& other, int sample)
   if (!side) return all;
   std::vector<bool> leaving = state.leaves_range_on(sample, *side);
   if (state.cut.cut_nodes == 0) return leaving;
-  // What lies behind opaque nodes is not seen. From numbers of ordinary magnitude they are taken to
+  // Nobody sees what lies behind opaque nodes. From numbers of ordinary magnitude they are taken to
   // make such numbers; else all may have overflowed in them.
   const bool may_leave =
       has_wide_inputs(state.options, sample) || std::ranges::find(leaving, true) != leaving.end();

@@ -274,7 +274,7 @@ Comparison Judgment::comparison() const {
   return Comparison(options_, floors_, names);
 }
 
-/// What was cut short says nothing of the original.
+/// A run that was cut short says nothing of the original.
 void Judgment::forget(int sample) {
   results_.erase(sample);
   replaced_.erase(sample);

@@ -27,7 +27,7 @@ constexpr std::size_t kMostNodesBuilt = std::size_t{1} << 18, kMostMatches = 512
 constexpr double kWorthADoubt = 0.01;
 /// Rules of which the cost model is asked; it may have to measure for it.
 constexpr std::size_t kMostAsked = 6;
-/// What is foretold to be so many times as slow is not in doubt.
+/// A change that is foretold to be slower by more than this factor is not in doubt.
 constexpr double kMostLoss = 3;
 
 /// A match of every rule and of every list of sizes that it matches.

@@ -56,7 +56,7 @@ TEST(Builders, PublishedParameterCountsOfImageNetworks) {
   EXPECT_EQ(
       trained_parameters("vit", {{"layers", 32}, {"hidden", 1280}, {"heads", 16}, {"patch", 14}}),
       632'045'800);
-  // Of CIFAR-10, and of images of 256x256.
+  // The networks for CIFAR-10 and for images of 256x256.
   EXPECT_EQ(trained_parameters("unet"), 35'746'307);
   EXPECT_EQ(trained_parameters("unet", {{"image", 256}, {"multipliers", 112244}}), 113'673'219);
 }

@@ -1,4 +1,4 @@
-// What makes a network of experts: equalities of its results with those of networks without.
+// Networks of experts: equalities of its results with those of networks without.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -96,7 +96,7 @@ TEST(Mixtral, EqualExpertsAreTheFeedForwardOfLlama) {
   expect_near(evaluate(llama.graph, values)[0], evaluate(mixture.graph, mixed)[0]);
 }
 
-/// Where all experts are chosen, their shares have the sum 1 as they are. With the shared expert
+/// If all experts are chosen, their shares have the sum 1 as they are. With the shared expert
 /// they are a feed-forward of twice the width.
 TEST(Deepseek, SharedExpertsAddToTheOthers) {
   const auto llama = built("llama", llama_with({{"feed", 12}}), {.weights = Weights::kInputs});

@@ -11,8 +11,8 @@
 #include "parallel/plans/plan_document.h"
 #include "parallel/simulation/step_simulation.h"
 #include "parallel/step/handovers.h"
+#include "parallel/step/model_order.h"
 #include "parallel/step/pipeline_run.h"
-#include "parallel/step/segments.h"
 #include "parallel/step/weight_traffic.h"
 #include "tests/parallel/planned_network.h"
 
@@ -110,7 +110,7 @@ TEST(WeightTraffic, GathersOneUnitAhead) {
   const WeightTraffic traffic(mesh, 1, std::vector<PassNode>(3, {100, 100}), exchanges,
                               {.is_training = true});
   EXPECT_EQ(traffic.forward_us(), 30 + 300);  // the first one is waited for
-  // Of the last unit the gradients are scattered when all else is done.
+  // The gradients of the last unit are scattered when all else is done.
   EXPECT_EQ(traffic.backward_us(), 30 + 300 + 30);
   const WeightTraffic kept(mesh, 1, std::vector<PassNode>(3, {100, 100}), exchanges,
                            {.is_training = true, .gathers_once = true});
@@ -181,18 +181,14 @@ TEST(StepTime, RecomputationKeepsWhatLayersRead) {
   EXPECT_LE(memory.kept_bytes, (kLayers + 3) * layer);  // before the first, at the head, tokens
 }
 
-TEST(Segments, BlocksAreLayers) {
+TEST(ModelOrder, BlocksAreLayers) {
   const PlannedNetwork net = network("gpt", {{"batch", 4}, {"layers", 6}, {"seq", 64}});
   const StepWork work = step_work(net.graph, net.is_weight, {});
-  std::vector<core::NodeId> order;
-  for (const core::NodeId id : net.graph.order())
-    if (!net.graph.is_constant_expression(id)) order.push_back(id);
-  const std::vector<bool> narrow = narrow_places(net.graph, order, work);
-  const std::vector<bool> ends = block_ends(net.graph, order, narrow);
+  const ModelOrder order = model_order(net.graph, work);
   std::multiset<std::string> layers_of_ends;
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    const std::string& name = net.graph.node(order[k]).name;
-    if (ends[k]) layers_of_ends.insert(name.substr(0, name.find('/')));
+  for (std::size_t k = 0; k < order.nodes.size(); ++k) {
+    const std::string& name = net.graph.node(order.nodes[k]).name;
+    if (order.ends_block[k]) layers_of_ends.insert(name.substr(0, name.find('/')));
   }
   for (const char* const layer : {"layer1", "layer2", "layer3", "layer4"})
     EXPECT_EQ(layers_of_ends.count(layer), 1U) << layer;

@@ -1,9 +1,9 @@
-#include "parallel/step/segments.h"
+#include "parallel/step/model_order.h"
 
 #include <cstdint>
+#include <numeric>
 
 #include "core/base/hash.h"
-#include "parallel/step/lifetimes.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -40,22 +40,20 @@ std::vector<bool> in_turns(const std::vector<std::uint64_t>& segments, std::size
   return result;
 }
 
-std::vector<bool> weights_of(const StepWork& work) {
-  std::vector<bool> is_weight;
-  for (const TensorWork& tensor : work.tensors) is_weight.push_back(tensor.is_weight);
-  return is_weight;
-}
-
-std::vector<double> crossing_of(const std::vector<Lifetime>& lives, std::size_t nodes,
-                                const StepWork& work) {
-  std::vector<double> crossing(nodes, 0);
-  for (const Lifetime& life : lives)
-    for (std::size_t k = life.first; !life.is_input && k < life.last; ++k)
-      crossing[k] += work.tensors[life.tensor.index()].bytes;
+/// Bytes behind each node.
+std::vector<double> crossing_of(const ModelOrder& order, const StepWork& work) {
+  std::vector<double> crossing(order.nodes.size() + 1, 0);
+  for (const Lifetime& life : order.lifetimes) {
+    if (life.is_input) continue;
+    crossing[life.first] += work.tensors[life.tensor.index()].bytes;
+    crossing[life.last] -= work.tensors[life.tensor.index()].bytes;
+  }
+  std::partial_sum(crossing.begin(), crossing.end(), crossing.begin());
+  crossing.pop_back();
   return crossing;
 }
 
-std::vector<bool> narrow(const std::vector<double>& crossing) {
+std::vector<bool> narrow_places(const std::vector<double>& crossing) {
   std::vector<bool> is_narrow(crossing.size(), false);
   bool has_fallen = false;  // since it rose
   for (std::size_t k = 1; k + 1 < crossing.size(); ++k) {
@@ -65,39 +63,18 @@ std::vector<bool> narrow(const std::vector<double>& crossing) {
   return is_narrow;
 }
 
-}  // namespace
-
-std::vector<bool> narrow_places(const core::Graph& graph, const std::vector<core::NodeId>& order,
-                                const StepWork& work) {
-  return narrow(crossing_of(lifetimes(graph, order, weights_of(work)), order.size(), work));
-}
-
-std::vector<bool> crossing_narrowly(const core::Graph& graph,
-                                    const std::vector<core::NodeId>& order, const StepWork& work) {
-  const std::vector<Lifetime> lives = lifetimes(graph, order, weights_of(work));
-  const std::vector<bool> is_narrow = narrow(crossing_of(lives, order.size(), work));
-  std::vector<bool> result(graph.tensor_bound(), false);
-  for (const Lifetime& life : lives)
-    for (std::size_t k = life.first; !life.is_input && k < life.last; ++k)
-      if (is_narrow[k]) result[life.tensor.index()] = true;
-  return result;
-}
-
-std::vector<bool> block_ends(const core::Graph& graph, const std::vector<core::NodeId>& order,
-                             const std::vector<bool>& narrow) {
+std::vector<bool> block_ends(const core::Graph& graph, const ModelOrder& order) {
   std::vector<std::uint64_t> segments(1, 0);
   std::vector<std::size_t> ends;
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    const core::Node& node = graph.node(order[k]);
-    std::uint64_t& hash = segments.back();
-    hash = core::hash_combine(hash, node.local_hash);
-    if (!narrow[k]) continue;
+  for (std::size_t k = 0; k < order.nodes.size(); ++k) {
+    segments.back() = core::hash_combine(segments.back(), graph.node(order.nodes[k]).local_hash);
+    if (!order.is_narrow[k]) continue;
     ends.push_back(k);
     segments.push_back(0);
   }
   const std::size_t period = period_of(segments);
   const std::vector<bool> repeats = in_turns(segments, period);
-  std::vector<bool> blocks(order.size(), false);
+  std::vector<bool> blocks(order.nodes.size(), false);
   std::size_t segments_of_block = 0;
   for (std::size_t s = 0; s < ends.size(); ++s) {
     const bool is_whole = ++segments_of_block == period || !repeats[s] || !repeats[s + 1];
@@ -106,6 +83,35 @@ std::vector<bool> block_ends(const core::Graph& graph, const std::vector<core::N
     segments_of_block = 0;
   }
   return blocks;
+}
+
+}  // namespace
+
+ModelOrder model_order(const core::Graph& graph, const StepWork& work) {
+  ModelOrder order;
+  order.positions.resize(graph.node_bound());
+  for (const core::NodeId id : graph.order()) {
+    if (graph.is_constant_expression(id)) continue;
+    order.positions[id.index()] = order.nodes.size();
+    order.nodes.push_back(id);
+  }
+  std::vector<bool> is_weight;
+  for (const TensorWork& tensor : work.tensors) is_weight.push_back(tensor.is_weight);
+  order.lifetimes = lifetimes(graph, order.nodes, is_weight);
+  order.is_narrow = narrow_places(crossing_of(order, work));
+  order.ends_block = block_ends(graph, order);
+  return order;
+}
+
+std::vector<bool> crossing_narrowly(const core::Graph& graph, const ModelOrder& order) {
+  // Narrow places up to each position, so that a lifetime has one if two of these differ.
+  std::vector<std::size_t> count(order.nodes.size() + 1, 0);
+  for (std::size_t k = 0; k < order.nodes.size(); ++k)
+    count[k + 1] = count[k] + (order.is_narrow[k] ? 1 : 0);
+  std::vector<bool> result(graph.tensor_bound(), false);
+  for (const Lifetime& life : order.lifetimes)
+    if (!life.is_input) result[life.tensor.index()] = count[life.first] < count[life.last];
+  return result;
 }
 
 }  // namespace soapstone::parallel
