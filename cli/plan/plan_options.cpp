@@ -48,6 +48,28 @@ core::Status read_assignments(const std::string& option, const std::vector<std::
   return core::Done{};
 }
 
+/// Takes `recompute=LEVEL` from what is fixed, by its name, or by 0 for nothing and 1 for all.
+core::Status take_recompute(std::vector<std::string>& fixed,
+                            std::optional<parallel::Recompute>& recompute) {
+  constexpr std::string_view kKey = "recompute=";
+  const auto given = std::ranges::partition(
+      fixed, [&](const std::string& text) { return !text.starts_with(kKey); });
+  if (given.size() > 1)
+    return jobs::usage_error("`fix`: 'recompute' is there twice", "give each key once");
+  if (given.empty()) return core::Done{};
+  std::string level = given.front().substr(kKey.size());
+  if (level == "0") level = to_string(parallel::Recompute::kNothing);
+  if (level == "1") level = to_string(parallel::Recompute::kAll);
+  const auto at = std::ranges::find(parallel::kRecomputeNames, level);
+  if (at == parallel::kRecomputeNames.end())
+    return jobs::usage_error(
+        fmt::format("`fix` recompute: there is no level '{}'", level),
+        fmt::format("there are {}", fmt::join(parallel::kRecomputeNames, ", ")));
+  recompute = static_cast<parallel::Recompute>(at - parallel::kRecomputeNames.begin());
+  fixed.erase(given.begin(), given.end());
+  return core::Done{};
+}
+
 std::string strategy_names() {
   std::vector<std::string> names;
   for (const parallel::NamedStrategy& strategy : parallel::named_strategies())
@@ -105,12 +127,16 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
                    {"fused", parallel::Attention::kFused}},
                   "Scores of attention: stored, computed again for gradients, or never in memory")
       .shows_default();
+  line.add_choice("--sums", request.sums_behind, {{"beside", false}, {"behind", true}},
+                  "Gradients are summed beside the backward pass, or behind it, as in 2018")
+      .shows_default();
   line.add("--seed", options.seed,
            "Taken from scripts that give it to every command; nothing in planning is random")
       .type("N");
   line.add("--fix", options.fixed,
-           "Give the plan a size: model, any, stages, microbatches, chunks, recompute (0, 1)")
-      .type("KEY=NUMBER")
+           "Give the plan a size: model, any, stages, microbatches, chunks, loss_chunks, bucket "
+           "(megabytes); or recompute=LEVEL: nothing (0), attention, cheap, half, all (1)")
+      .type("KEY=VALUE")
       .one_each();
   const auto costs =
       line.add_choice<jobs::PlanCosts>(
@@ -139,7 +165,9 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
 core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options) {
   jobs::PlanRequest request = options.request;
   SOAPSTONE_RETURN_IF_ERROR(read_assignments("`set`", options.settings, request.model.set));
-  SOAPSTONE_RETURN_IF_ERROR(read_assignments("`fix`", options.fixed, request.fix));
+  std::vector<std::string> sizes = options.fixed;
+  SOAPSTONE_RETURN_IF_ERROR(take_recompute(sizes, request.recompute));
+  SOAPSTONE_RETURN_IF_ERROR(read_assignments("`fix`", sizes, request.fix));
   constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
   if (options.memory_limit_gib) request.memory_limit_bytes = *options.memory_limit_gib * kGib;
   if (!options.precision.empty()) request.precision = core::parse_data_type(options.precision);

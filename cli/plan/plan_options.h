@@ -14,7 +14,7 @@ namespace soapstone::cli {
 
 struct PlanOptions : CommonOptions {
   jobs::PlanRequest request;
-  std::vector<std::string> settings, fixed;  ///< `KEY=NUMBER`
+  std::vector<std::string> settings, fixed;  ///< `KEY=NUMBER`, or `recompute=LEVEL`
   std::string output, onnx;
   PlanPictures pictures;
   std::optional<double> memory_limit_gib;

@@ -29,8 +29,9 @@ std::string shape_text(const parallel::MeshShape& shape) {
   if (shape.is_uneven) text += ", uneven";
   if (shape.microbatches > 1) text += fmt::format(", {} microbatches", shape.microbatches);
   if (shape.chunks > 1) text += fmt::format(", {} pieces a stage", shape.chunks);
-  if (shape.recomputes) text += ", recomputes";
-  if (shape.recomputes_attention) text += ", recomputes attention";
+  if (shape.loss_chunks > 1) text += fmt::format(", loss in {} chunks", shape.loss_chunks);
+  if (shape.recompute != parallel::Recompute::kNothing)
+    text += fmt::format(", recomputes {}", to_string(shape.recompute));
   if (shape.gathers_once) text += ", keeps gathered weights";
   return text;
 }

@@ -20,10 +20,7 @@ namespace {
 core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes,
                        parallel::FixedSizes& fixed) {
   for (const auto& [name, size] : sizes) {
-    if (size < (name == "recompute" ? 0 : 1))
-      return usage_error(fmt::format("`fix` {}: {} is too small", name, size));
-    if (name == "recompute" && size > 1)
-      return usage_error(fmt::format("`fix` recompute: {} is neither 0 nor 1", size));
+    if (size < 1) return usage_error(fmt::format("`fix` {}: {} is too small", name, size));
     if (name == "model")
       fixed.model = size;
     else if (name == "any")
@@ -34,11 +31,14 @@ core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes,
       fixed.microbatches = size;
     else if (name == "chunks")
       fixed.chunks = size;
-    else if (name == "recompute")
-      fixed.recomputes = size != 0;
+    else if (name == "loss_chunks")
+      fixed.loss_chunks = size;
+    else if (name == "bucket")
+      fixed.bucket_bytes = 1e6 * static_cast<double>(size);
     else
-      return usage_error(fmt::format("`fix`: there is no size '{}'", name),
-                         "there are model, any, stages, microbatches, chunks and recompute");
+      return usage_error(
+          fmt::format("`fix`: there is no size '{}'", name),
+          "there are model, any, stages, microbatches, chunks, loss_chunks and bucket");
   }
   return core::Done{};
 }
@@ -48,8 +48,11 @@ core::Status check_request(const PlanRequest& request) {
   if (request.memory_limit_bytes && !(*request.memory_limit_bytes > 0))
     return usage_error(
         fmt::format("`memory_limit`: {} bytes are none", *request.memory_limit_bytes));
-  const bool recomputes = request.attention == parallel::Attention::kRecomputed ||
-                          (request.fix.contains("recompute") && request.fix.at("recompute") != 0);
+  const bool recomputes =
+      request.attention == parallel::Attention::kRecomputed ||
+      request.recompute.value_or(parallel::Recompute::kNothing) != parallel::Recompute::kNothing;
+  if (request.sums_behind && !request.is_training)
+    return usage_error("only training sums gradients", "plan with `train`, or without `sums`");
   if (recomputes && !request.is_training)
     return usage_error("only training computes anything again",
                        "plan with `train`, or without `attention` recomputed and `fix` recompute");
@@ -156,6 +159,8 @@ class PlanJob {
     options.threads = request_.jobs;
     options.part_times = parts_ ? &*parts_ : nullptr;
     SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.sizes));
+    options.sizes.recompute = request_.recompute;
+    options.sizes.sums_behind = request_.sums_behind;
     return options;
   }
 

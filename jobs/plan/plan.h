@@ -33,9 +33,12 @@ struct PlanRequest {
   parallel::Optimizer optimizer = parallel::Optimizer::kAdam;
   std::optional<core::DataType> precision;
   parallel::Attention attention = parallel::Attention::kStored;
-  /// Sizes that every plan must have: model, any, stages, microbatches, chunks; recompute is 0
-  /// or 1.
+  /// Sizes that every plan must have: model, any, stages, microbatches, chunks, loss_chunks;
+  /// bucket, in megabytes.
   std::map<std::string, std::int64_t> fix;
+  std::optional<parallel::Recompute> recompute;  ///< None: it is searched.
+  /// Gradients are summed when the backward pass has ended, as by frameworks of 2018.
+  bool sums_behind = false;
   std::optional<std::int64_t> devices;
   std::optional<double> memory_limit_bytes;  ///< Of a device.
   PlanCosts costs = PlanCosts::kEstimated;

@@ -145,7 +145,7 @@ class Annotator {
     const parallel::MeshShape& shape = plan_.shape;
     if (shape.microbatches > 1) count("microbatches", static_cast<std::size_t>(shape.microbatches));
     if (shape.chunks > 1) count("pieces_of_each_stage", static_cast<std::size_t>(shape.chunks));
-    if (shape.recomputes || shape.recomputes_attention) count("recomputation");
+    if (shape.recompute != parallel::Recompute::kNothing) count("recomputation");
     if (outcome_.plan.is_training) count("backward_pass");
   }
 

@@ -5,9 +5,17 @@
 #include "parallel/sharding/weight_layouts.h"
 #include "parallel/step/handovers.h"
 #include "parallel/topology/collectives.h"
+#include "parallel/work/saved_results.h"
 
 namespace soapstone::parallel {
 namespace {
+
+MeshPlan blank(const Freedom& freedom, const MeshShape& shape) {
+  MeshPlan plan;
+  plan.shape = shape;
+  plan.bucket_bytes = freedom.bucket_bytes.value_or(kUsualBucket);
+  return plan;
+}
 
 /// A mesh whose innermost axes count as of one device so far, although devices are there.
 Mesh make_mesh(const Topology& topology, const std::vector<std::int64_t>& sizes,
@@ -58,8 +66,6 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
       loops_(graph_loops(graph, is_weight)),
       work_(step_work(graph, is_weight,
                       {options.is_training, options.precision, options.attention})) {
-  if (options.is_training && options.attention == Attention::kStored)
-    selective_work_ = with_attention(graph, work_, Attention::kRecomputed);
   const DeviceKind& kind = slowest_kind();
   rates_ = rates_of(kind);
   memory_ = options.memory_bytes.value_or(least_memory_bytes());
@@ -72,7 +78,43 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
     if (tensor.is_weight) weight_bytes_ += tensor.bytes;
   order_ = model_order(graph, work_);
   residuals_ = crossing_narrowly(graph, order_);
+  if (!options.is_training) return;
+  add_recomputation();
+  loss_ = loss_region(graph, work_);
   weight_type_ = options.precision.value_or(narrowest_weight(is_weight));
+}
+
+/// Levels at which less is kept than at those below.
+void MeshEvaluator::add_recomputation() {
+  const auto kept_bytes = [](const StepWork& work) {
+    double bytes = 0;
+    for (const TensorWork& tensor : work.tensors) bytes += tensor.is_kept ? tensor.bytes : 0;
+    return bytes;
+  };
+  double least = kept_bytes(work_);
+  for (const Recompute what : {Recompute::kAttention, Recompute::kCheap, Recompute::kHalf}) {
+    StepWork work = computing_again(graph_, work_, saved_results(graph_, work_, what, residuals_));
+    if (kept_bytes(work) >= least) continue;
+    least = kept_bytes(work);
+    again_.emplace(what, std::move(work));
+  }
+}
+
+bool MeshEvaluator::can_recompute(Recompute what) const {
+  if (what == Recompute::kNothing) return true;
+  return is_training() && (what == Recompute::kAll || again_.contains(what));
+}
+
+bool MeshEvaluator::can_cut_loss(const MeshShape& shape) const {
+  if (shape.loss_chunks == 1) return true;
+  return loss_.rows > 0 && loss_.rows % (shape.microbatches * shape.batch * shape.loss_chunks) == 0;
+}
+
+/// A level that differs in nothing from one below it is that one.
+const StepWork& MeshEvaluator::work_of(Recompute what) const {
+  if (what == Recompute::kAll) return work_;
+  const auto above = again_.upper_bound(what);
+  return above == again_.begin() ? work_ : std::prev(above)->second;
 }
 
 /// Equal parts on unlike devices end when the slowest one ends.
@@ -122,10 +164,10 @@ ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const Me
   sharding.us_per_byte = weights.us_per_byte;
   sharding.sum_weight = weights.sums;
   sharding.most_cases = weights.most_cases;
-  sharding.bucket_bytes = std::min(kUsualBucket, weight_bytes_);
+  sharding.bucket_bytes = std::min(freedom.bucket_bytes.value_or(kUsualBucket), weight_bytes_);
   constexpr std::int64_t kFullestStage = 0;
   sharding.kept_microbatches = microbatches_in_flight(shape, kFullestStage);
-  sharding.recomputes = shape.recomputes;
+  sharding.recomputes = shape.computes_all_again();
   sharding.cuts_states = freedom.cuts_states;
   // With several microbatches the gradients of all are added where they arise.
   sharding.cuts_gradients = freedom.cuts_gradients && shape.microbatches == 1;
@@ -164,11 +206,11 @@ MeshEvaluator::ShapeContext MeshEvaluator::context_of(const Freedom& freedom,
                                                       const MeshShape& shape,
                                                       const MeshWeights& weights) const {
   ShapeContext context{sharding_options(freedom, shape, weights),
-                       per_microbatch(graph_, loops_,
-                                      shape.recomputes_attention ? *selective_work_ : work_,
-                                      shape.microbatches),
+                       per_microbatch(graph_, loops_, work_of(shape.recompute), shape.microbatches),
                        uneven_axis(shape),
                        {shape.model, shape.any, shape.batch}};
+  if (shape.loss_chunks > 1)
+    context.work = in_turns(graph_, std::move(context.work), loss_, shape.loss_chunks);
   if (freedom.bisects) fix_outer_axes(context.work, context.axis_sizes, context.sharding);
   // Nobody measures several devices as one.
   context.sharding.choices.part_times = options_.part_times;
@@ -182,7 +224,6 @@ void MeshEvaluator::complete(const Freedom& freedom, const ShapeContext& context
                              MeshPlan& plan) const {
   plan.axis_sizes = context.axis_sizes;
   plan.uneven = context.uneven;
-  plan.bucket_bytes = kUsualBucket;
   if (!broken(freedom.premises, plan).empty()) plan.sharding.cost_us = kImpossible;
   if (plan.sharding.cost_us == kImpossible) return;
   // Parts of uneven cuts are priced at the rates of their own devices.
@@ -197,8 +238,7 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
   const ShapeContext context = context_of(freedom, shape, weights);
   const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
   CostTables tables;
-  MeshPlan plan;
-  plan.shape = shape;
+  MeshPlan plan = blank(freedom, shape);
   plan.sharding =
       best_sharding(graph_, loops_, context.work, mesh, rates_, context.sharding, tables);
   complete(freedom, context, mesh, plan);
@@ -224,8 +264,7 @@ void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& pl
                   const bool fits = plan.time.peak_bytes <= memory_;
                   const double enough_us = fits ? std::min(limit_us, plan.time.total_us) : limit_us;
                   if (least_us >= enough_us || ++looked_at > kMostLookedAt) return false;
-                  MeshPlan other;
-                  other.shape = plan.shape;
+                  MeshPlan other = blank(freedom, plan.shape);
                   other.sharding = std::move(sharding);
                   complete(freedom, context, mesh, other);
                   if (other.sharding.cost_us < kImpossible && other.time.peak_bytes <= memory_ &&
@@ -233,6 +272,20 @@ void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& pl
                     plan = std::move(other);
                   return true;
                 });
+}
+
+void MeshEvaluator::size_buckets(const Freedom& freedom, MeshPlan& plan) const {
+  constexpr std::array kBuckets{1e6, 5e6, 100e6, 400e6, 1600e6};
+  if (freedom.bucket_bytes || plan.sharding.exchanges.empty()) return;
+  const ShapeContext context = context_of(freedom, plan.shape, {});
+  const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
+  for (const double bytes : kBuckets) {
+    MeshPlan other = plan;
+    other.bucket_bytes = bytes;
+    complete(freedom, context, mesh, other);
+    if (other.time.total_us < plan.time.total_us && other.time.peak_bytes <= memory_)
+      plan = std::move(other);
+  }
 }
 
 const std::vector<Path>& MeshEvaluator::handovers_of(const MeshShape& shape) const {
@@ -296,7 +349,6 @@ std::vector<Slowness> MeshEvaluator::slowness_of_stages(const MeshShape& shape) 
 
 StepBound MeshEvaluator::lower_bound() const {
   StepBoundInput input{graph_, {&work_}, {}, options_.part_times, {}};
-  if (selective_work_) input.works.push_back(&*selective_work_);
   std::map<std::size_t, double> devices_of_kind;
   for (std::int64_t d = 0; d < devices_; ++d)
     ++devices_of_kind[topology_.kind_index(DeviceId(static_cast<std::size_t>(d)))];

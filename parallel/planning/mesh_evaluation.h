@@ -10,12 +10,9 @@
 #include "parallel/planning/step_bound.h"
 #include "parallel/step/plan.h"
 #include "parallel/step/step_time.h"
+#include "parallel/work/loss_region.h"
 
 namespace soapstone::parallel {
-
-/// Bytes on a device in which weights are exchanged, as frameworks do unless they are told
-/// otherwise.
-inline constexpr double kUsualBucket = 25e6;
 
 /// How much exchanges of weights count where passes hide most of them.
 inline constexpr double kHiddenSums = 0.05;
@@ -37,8 +34,10 @@ class MeshEvaluator {
   std::int64_t nodes() const { return static_cast<std::int64_t>(order_.nodes.size()); }
   std::int64_t batch() const { return batch_; }    ///< Samples of a step.
   double memory_bytes() const { return memory_; }  ///< Of a device.
-  /// Whether computing attention again is a choice of its own.
-  bool can_recompute_attention() const { return selective_work_.has_value(); }
+  /// Whether a step that computes that again differs from one that computes less again.
+  bool can_recompute(Recompute what) const;
+  /// Whether the loss can be computed in as many chunks as the shape has.
+  bool can_cut_loss(const MeshShape& shape) const;
   /// Whether positions on its outermost axis have devices of different rates.
   bool can_be_uneven(const MeshShape& shape) const;
   bool is_training() const { return options_.is_training; }
@@ -60,6 +59,8 @@ class MeshEvaluator {
   /// be: others by the cost that leaves out what hides exchanges of weights, until none can be
   /// faster than `plan` or `limit_us`, or until so many were looked at. For several threads.
   void refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const;
+  /// Takes the fastest size of buckets, if the freedom leaves it open. For several threads.
+  void size_buckets(const Freedom& freedom, MeshPlan& plan) const;
   /// No plan's step takes less.
   StepBound lower_bound() const;
 
@@ -78,6 +79,8 @@ class MeshEvaluator {
                 MeshPlan& plan) const;
   const DeviceKind& slowest_kind() const;
   double least_memory_bytes() const;
+  const StepWork& work_of(Recompute what) const;
+  void add_recomputation();
   core::DataType narrowest_weight(const std::vector<bool>& is_weight) const;
   std::int64_t batch_size(const std::vector<bool>& is_weight) const;
   double forward_us(const DeviceKind& kind) const;
@@ -97,8 +100,9 @@ class MeshEvaluator {
   core::DataType weight_type_ = core::DataType::kFloat32;
   GraphLoops loops_;
   StepWork work_;
-  std::optional<StepWork> selective_work_;  ///< If attention is computed again.
-  ComputeRates rates_;                      ///< Of the slowest kind.
+  std::map<Recompute, StepWork> again_;  ///< The work where some of it is done again.
+  LossRegion loss_;
+  ComputeRates rates_;              ///< Of the slowest kind.
   std::vector<Slowness> slowness_;  ///< Of each kind, relative to it; empty if all are alike.
   double memory_ = 0;
   double weight_bytes_ = 0;  ///< Of all weights.

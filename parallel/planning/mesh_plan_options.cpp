@@ -65,7 +65,11 @@ core::Result<Freedom> freedom_on(const Topology& topology, std::int64_t devices,
   SOAPSTONE_RETURN_IF_ERROR(fix("stages", sizes.stages, freedom.stages));
   SOAPSTONE_RETURN_IF_ERROR(fix("microbatches", sizes.microbatches, freedom.microbatches));
   SOAPSTONE_RETURN_IF_ERROR(fix("chunks", sizes.chunks, freedom.chunks));
-  if (sizes.recomputes) freedom.recomputes = sizes.recomputes;
+  // These may be asked of any strategy.
+  if (sizes.recompute) freedom.recompute = sizes.recompute;
+  freedom.sums_behind = sizes.sums_behind;
+  if (sizes.loss_chunks) freedom.loss_chunks = sizes.loss_chunks;
+  if (sizes.bucket_bytes) freedom.bucket_bytes = sizes.bucket_bytes;
   return freedom;
 }
 

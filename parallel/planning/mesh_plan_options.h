@@ -12,10 +12,16 @@
 
 namespace soapstone::parallel {
 
+/// Bytes on a device in which weights are exchanged, as frameworks do unless they are told
+/// otherwise.
+inline constexpr double kUsualBucket = 25e6;
+
 /// Sizes that a plan must have; none: they are searched.
 struct FixedSizes {
-  std::optional<std::int64_t> model, any, stages, microbatches, chunks;
-  std::optional<bool> recomputes;  ///< Fixed; then nothing else is computed again.
+  std::optional<std::int64_t> model, any, stages, microbatches, chunks, loss_chunks;
+  std::optional<Recompute> recompute;
+  std::optional<double> bucket_bytes;  ///< In which weights are exchanged.
+  bool sums_behind = false;            ///< As in MeshShape.
 };
 
 /// What a strategy may do; the named ones forbid some of it.

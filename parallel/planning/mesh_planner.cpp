@@ -52,6 +52,22 @@ class MeshPlanner {
     climb();
     hide_sums();
     refine();
+    size_buckets();
+  }
+
+  /// Of plans that another size may make the best one.
+  void size_buckets() {
+    const double limit_us = fastest_that_fits();
+    std::vector<MeshPlan*> plans;
+    for (auto& [shape, plan] : tried_)
+      if (plan.sharding.cost_us < kImpossible && plan.time.peak_bytes <= memory_ &&
+          plan.time.total_us - plan.time.gradient_sum_us - plan.time.exchange_us < limit_us)
+        plans.push_back(&plan);
+    std::ranges::stable_sort(plans, {}, [](const MeshPlan* plan) { return plan->time.total_us; });
+    plans.resize(std::min(plans.size(), kFewShapesAgain));
+    core::parallel_for_uneven(0, plans.size(), [&](std::size_t k) {
+      if (!stop_.stop_requested()) evaluator_.size_buckets(freedom_, *plans[k]);
+    });
   }
 
   /// The fastest shapes first, so that the others have less to look at.
@@ -87,6 +103,13 @@ class MeshPlanner {
                       "and {} is none of {}",
                       shapes[0].microbatches, shapes[0].stages),
           "take more microbatches, or another strategy");
+    const std::int64_t loss_chunks = freedom_.loss_chunks.value_or(1);
+    if (!shapes.empty() && std::ranges::none_of(shapes, [&](const MeshShape& shape) {
+          return evaluator_.can_cut_loss(shape);
+        }))
+      return core::unsupported(
+          fmt::format("there is no loss whose rows {} chunks divide", loss_chunks),
+          "take a divisor of the number of rows, or leave `loss_chunks` to the search");
     const std::vector<std::int64_t> parts = parts_of_batch();
     if (parts.empty())
       return core::unsupported(
@@ -121,7 +144,7 @@ class MeshPlanner {
     for (const std::int64_t stages : stage_counts())
       for (const std::int64_t model : divisors(devices_ / stages)) {
         if (freedom_.model ? model != *freedom_.model : model > kMostModel) continue;
-        MeshShape shape;
+        MeshShape shape = start();
         shape.stages = stages;
         shape.model = model;
         shape.any = freedom_.any.value_or(freedom_.premises.least.any);
@@ -129,8 +152,6 @@ class MeshPlanner {
         shape.batch = devices_ / (stages * model * shape.any);
         shape.chunks = freedom_.chunks.value_or(freedom_.premises.least.chunks);
         shape.microbatches = usual_microbatches(shape);
-        shape.recomputes = freedom_.recomputes.value_or(false) && evaluator_.is_training();
-        shape.gathers_once = freedom_.gathers_once.value_or(false);
         shapes.push_back(shape);
       }
     add_free_axis(shapes);
@@ -142,10 +163,19 @@ class MeshPlanner {
     return shapes;
   }
 
+  MeshShape start() const {
+    MeshShape shape;
+    shape.recompute = freedom_.recompute.value_or(Recompute::kNothing);
+    shape.loss_chunks = freedom_.loss_chunks.value_or(1);
+    shape.sums_behind = freedom_.sums_behind;
+    shape.gathers_once = freedom_.gathers_once.value_or(false);
+    return shape;
+  }
+
   /// One axis that may cut anything, batch or not, for what no axis of one kind cuts well.
   void add_free_axis(std::vector<MeshShape>& shapes) const {
     if (freedom_.any || freedom_.model || freedom_.stages.value_or(1) != 1) return;
-    MeshShape shape;
+    MeshShape shape = start();
     shape.any = devices_;
     shape.microbatches = usual_microbatches(shape);
     shapes.push_back(shape);
@@ -225,7 +255,7 @@ class MeshPlanner {
   /// Plans again for the case that the backward pass hides sums of gradients, where that could be
   /// the best.
   void hide_sums() {
-    if (!evaluator_.is_training()) return;
+    if (!evaluator_.is_training() || freedom_.sums_behind) return;
     const double limit_us = fastest_that_fits();
     std::vector<MeshPlan*> plans;
     for (auto& [shape, plan] : tried_)
@@ -273,13 +303,18 @@ class MeshPlanner {
       all.back().microbatches = count;
     }
     MeshShape turned = from;
-    turned.recomputes = !from.recomputes;
-    turned.recomputes_attention = false;
-    all.push_back(turned);
+    for (std::size_t level = 0; level < kRecomputeNames.size(); ++level) {
+      turned.recompute = static_cast<Recompute>(level);
+      // Where there is room, nothing is gained by keeping less.
+      if (turned.recompute < from.recompute || does_not_fit_.contains(from)) all.push_back(turned);
+    }
     turned = from;
-    turned.recomputes = false;
-    turned.recomputes_attention = !from.recomputes_attention;
-    all.push_back(turned);
+    turned.loss_chunks *= 4;
+    if (does_not_fit_.contains(from) && turned.loss_chunks <= kMostLossChunks)
+      all.push_back(turned);
+    turned = from;
+    turned.loss_chunks /= 4;
+    if (from.loss_chunks % 4 == 0) all.push_back(turned);
     turned = from;
     turned.gathers_once = !from.gathers_once;
     all.push_back(turned);
@@ -295,17 +330,17 @@ class MeshPlanner {
     };
     if (differs(freedom_.model, shape.model) || differs(freedom_.any, shape.any) ||
         differs(freedom_.stages, shape.stages) || differs(freedom_.chunks, shape.chunks) ||
-        differs(freedom_.microbatches, shape.microbatches))
+        differs(freedom_.microbatches, shape.microbatches) ||
+        differs(freedom_.loss_chunks, shape.loss_chunks) || !evaluator_.can_cut_loss(shape))
       return false;
     if (shape.stages > 1 && !freedom_.pipelines) return false;
     if (shape.is_uneven && !(freedom_.cuts_unevenly && evaluator_.can_be_uneven(shape)))
       return false;
-    if (freedom_.recomputes && *freedom_.recomputes != shape.recomputes) return false;
-    if ((shape.recomputes || shape.gathers_once) && !evaluator_.is_training()) return false;
-    if (freedom_.gathers_once && *freedom_.gathers_once != shape.gathers_once) return false;
-    if (shape.recomputes_attention &&
-        (freedom_.recomputes || !evaluator_.can_recompute_attention()))
+    if (freedom_.recompute ? *freedom_.recompute != shape.recompute
+                           : !evaluator_.can_recompute(shape.recompute))
       return false;
+    if (shape.gathers_once && !evaluator_.is_training()) return false;
+    if (freedom_.gathers_once && *freedom_.gathers_once != shape.gathers_once) return false;
     // Stages in pieces take turns with as many microbatches as there are stages.
     if (shape.chunks > 1 && (shape.stages == 1 || shape.microbatches % shape.stages != 0))
       return false;
@@ -333,6 +368,7 @@ class MeshPlanner {
     std::erase_if(plans, [&](const MeshPlan* plan) {
       return plan->sharding.cost_us == kImpossible || plan->time.peak_bytes <= memory_;
     });
+    for (const MeshPlan* plan : plans) does_not_fit_.insert(plan->shape);
     std::ranges::stable_sort(plans, {}, [](const MeshPlan* plan) { return plan->time.total_us; });
     for (std::size_t first = 0; first < plans.size(); first += kPricedAtOnce) {
       const double limit_us = fastest_that_fits();
@@ -400,6 +436,7 @@ class MeshPlanner {
   static constexpr std::int64_t kNodesOfStage = 4;
   static constexpr std::int64_t kMostStages = 64;
   static constexpr std::int64_t kMicrobatchesAStage = 4;
+  static constexpr std::int64_t kMostLossChunks = 64;
   static constexpr int kMostRounds = 12;
   static constexpr double kWorthClimbing = 1.2, kWorthClimbingCheaply = 2;
   /// So many nodes of all plans together take no time to speak of.
@@ -419,6 +456,7 @@ class MeshPlanner {
   const core::StopToken& stop_;
   core::TaskArena arena_;
   std::map<MeshShape, MeshPlan> tried_;
+  std::set<MeshShape> does_not_fit_;  ///< Without a price of memory.
 };
 
 }  // namespace

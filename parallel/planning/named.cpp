@@ -13,7 +13,9 @@ Freedom only(std::vector<AxisPolicy> policies) {
   freedom.cuts_gradients = false;
   freedom.cuts_weights = false;
   freedom.cuts_unevenly = false;
-  freedom.recomputes = false;
+  freedom.recompute = Recompute::kNothing;
+  freedom.loss_chunks = 1;
+  freedom.bucket_bytes = kUsualBucket;
   freedom.gathers_once = false;
   freedom.model = 1;
   freedom.any = 1;
@@ -32,7 +34,7 @@ Freedom zero(int stage) {
   freedom.cuts_weights = freedom.always_cuts_weights = stage >= 3;
   // With several microbatches the gradients of all are added where they arise.
   if (stage == 2) freedom.microbatches = 1;
-  freedom.recomputes.reset();
+  freedom.recompute.reset();
   freedom.premises.needs_training = true;
   return freedom;
 }
@@ -71,7 +73,7 @@ Freedom megatron(AxisPolicy policy) {
   Freedom freedom = only({policy, kBatch, kBatchAlways});
   freedom.model.reset();
   freedom.pipelines = true;
-  freedom.recomputes.reset();
+  freedom.recompute.reset();
   freedom.premises.least.model = 2;
   freedom.cuts_heads = true;
   freedom.premises.needs_sequence = policy == kNoBatch;
@@ -96,7 +98,7 @@ Freedom experts() {
 Freedom context_parallel() {
   Freedom freedom = only({kSequence, kSequence, kBatchAlways});
   freedom.any.reset();
-  freedom.recomputes.reset();
+  freedom.recompute.reset();
   freedom.premises.least.any = 2;
   freedom.premises.needs_sequence = true;
   return freedom;
@@ -111,7 +113,7 @@ Freedom mesh() {
 Freedom pipelined() {
   Freedom freedom = data_parallel();
   freedom.pipelines = true;
-  freedom.recomputes.reset();
+  freedom.recompute.reset();
   freedom.chunks = 1;
   freedom.premises.least.stages = 2;
   return freedom;

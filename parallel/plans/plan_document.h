@@ -65,7 +65,7 @@ struct PlannedWeight {
 };
 
 struct PlanDocument {
-  static constexpr int kVersion = 2;
+  static constexpr int kVersion = 3;
   std::uint64_t model_hash = 0, topology_hash = 0;
   std::string topology;
   std::string strategy;

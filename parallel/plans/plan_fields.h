@@ -44,6 +44,7 @@ void each_size(Shape& shape, const Visit& visit) {
   visit("stages", shape.stages);
   visit("chunks", shape.chunks);
   visit("microbatches", shape.microbatches);
+  visit("loss_chunks", shape.loss_chunks);
 }
 
 }  // namespace soapstone::parallel

@@ -105,16 +105,25 @@ class PlanFileReader {
 
   void read_pipeline() {
     const PlanReader pipeline = document_.field("pipeline");
-    std::vector<std::string> keys = {"recomputes", "recomputes_attention", "gathers_once"};
+    std::vector<std::string> keys = {"recomputes", "sums_behind", "gathers_once"};
     each_size(plan_.shape, [&](const char* name, std::int64_t) { keys.emplace_back(name); });
     pipeline.expect_keys(keys);
     plan_.shape.stages = pipeline.field("stages").integer(1, plan_.devices);
     plan_.shape.chunks = pipeline.field("chunks").integer(1, kMostChunks);
     plan_.shape.microbatches = pipeline.field("microbatches").integer(1, kMostMicrobatches);
-    plan_.shape.recomputes = pipeline.field("recomputes").truth();
-    plan_.shape.recomputes_attention = pipeline.field("recomputes_attention").truth();
+    plan_.shape.loss_chunks = pipeline.field("loss_chunks").integer(1, kMostChunks);
+    const PlanReader recomputes = pipeline.field("recomputes");
+    const auto level = std::ranges::find(kRecomputeNames, recomputes.text());
+    if (level == kRecomputeNames.end())
+      recomputes.fail(
+          fmt::format("{} is none of {}", recomputes.found(), fmt::join(kRecomputeNames, ", ")));
+    else
+      plan_.shape.recompute = static_cast<Recompute>(level - kRecomputeNames.begin());
+    plan_.shape.sums_behind = pipeline.field("sums_behind").truth();
     plan_.shape.gathers_once = pipeline.field("gathers_once").truth();
-    if (!plan_.is_training && (plan_.shape.recomputes || plan_.shape.recomputes_attention))
+    if (!plan_.is_training && plan_.shape.loss_chunks > 1)
+      pipeline.field("loss_chunks").fail("only training has a loss");
+    if (!plan_.is_training && plan_.shape.recompute != Recompute::kNothing)
       pipeline.fail("only training computes anything again");
     if (plan_.shape.chunks > 1 && plan_.shape.stages == 1)
       pipeline.field("chunks").fail("a single stage is not in pieces");

@@ -27,8 +27,8 @@ void write_head(const PlanDocument& document, PlanJson& json) {
       {"training", document.is_training}};
   PlanJson& pipeline = json["pipeline"];
   each_size(document.shape, [&](const char* name, const auto& size) { pipeline[name] = size; });
-  pipeline["recomputes"] = document.shape.recomputes;
-  pipeline["recomputes_attention"] = document.shape.recomputes_attention;
+  pipeline["recomputes"] = to_string(document.shape.recompute);
+  pipeline["sums_behind"] = document.shape.sums_behind;
   pipeline["gathers_once"] = document.shape.gathers_once;
   json["axes"] = PlanJson::array();
   for (const PlanAxis& axis : document.axes) {

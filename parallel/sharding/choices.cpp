@@ -303,17 +303,19 @@ class ChoiceMaker {
     double backward_us = 0;  ///< 0: there is no gradient.
   };
 
+  /// In each of its turns a node has its share of all but the weights.
   KernelTimes kernels(const Position& position, double part) const {
     const ComputeRates& rates = *position.rates;
-    const double flops = own_.flops * part;
+    const double flops = own_.flops * part / own_.turns;
     double traffic = 0, gradients = 0, kept = 0;
     int sought = 0;
     for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
       if (!node_.inputs[k].valid()) continue;
       const TensorWork& input = work_.tensors[node_.inputs[k].index()];
-      const double bytes = bytes_at(position, node_.inputs[k], now_.inputs[k]);
+      const double bytes =
+          bytes_at(position, node_.inputs[k], now_.inputs[k]) / (input.is_weight ? 1 : own_.turns);
       if (input.is_stored) traffic += bytes;
-      if (input.is_kept) kept += bytes;
+      if (input.is_kept || (input.is_computed_again && input.is_stored)) kept += bytes;
       if (!input.has_gradient) continue;
       gradients += bytes;
       ++sought;
@@ -321,20 +323,21 @@ class ChoiceMaker {
     double results = 0, arriving = 0;
     for (std::size_t k = 0; k < node_.outputs.size(); ++k) {
       const TensorWork& output = work_.tensors[node_.outputs[k].index()];
-      const double bytes = bytes_at(position, node_.outputs[k], now_.outputs[k]);
+      const double bytes = bytes_at(position, node_.outputs[k], now_.outputs[k]) / own_.turns;
       if (output.is_stored) results += bytes;
       if (output.has_gradient) arriving += bytes;
     }
     const core::DataType type = own_.data_type;
     const double launch_us = own_.starts_launch ? rates.launch_us : 0;
     const double estimate_us =
-        launch_us + rates.us(type, flops, traffic + results, own_.is_contraction);
+        own_.turns * (launch_us + rates.us(type, flops, traffic + results, own_.is_contraction));
     KernelTimes times{measured(estimate_us), 0};
     if (arriving == 0 || sought == 0) return times;
     // One contraction of the same size for each gradient.
-    times.backward_us = own_.is_contraction
-                            ? sought * (launch_us + rates.us(type, flops, traffic + arriving, true))
-                            : launch_us + rates.us(type, flops, kept + arriving + gradients, false);
+    times.backward_us =
+        own_.turns * (own_.is_contraction
+                          ? sought * (launch_us + rates.us(type, flops, traffic + arriving, true))
+                          : launch_us + rates.us(type, flops, kept + arriving + gradients, false));
     if (estimate_us > 0) times.backward_us *= times.forward_us / estimate_us;
     return times;
   }

@@ -5,25 +5,23 @@
 namespace soapstone::parallel {
 
 double LayoutChanges::bytes_on_device(const TensorWork& tensor, const Layout& layout) const {
-  return tensor.bytes * mesh_.largest_piece(layout);
+  return tensor.bytes / tensor.turns * mesh_.largest_piece(layout);
 }
 
 LayoutChange LayoutChanges::change(const TensorWork& tensor, const Layout& from, const Layout& to,
                                    Keeping keeping) const {
   LayoutChange change;
-  // A weight shares a bucket with others, and pays its share of the bucket's time.
-  const double bytes =
-      tensor.is_weight ? std::max(tensor.bytes, options_.bucket_bytes) : tensor.bytes;
+  // A weight shares a bucket with others, and pays its share of the bucket's time. What is made in
+  // turns pays for each.
+  const double bytes = tensor.is_weight ? std::max(tensor.bytes, options_.bucket_bytes)
+                                        : tensor.bytes / tensor.turns;
   change.forward = convert(mesh_, bytes, from, to);
   if (tensor.has_gradient) change.backward = convert_gradient(mesh_, bytes, from, to);
-  if (tensor.is_weight) {
-    if (bytes > 0) {
-      change.forward *= tensor.bytes / bytes;
-      change.backward *= tensor.bytes / bytes;
-    }
-  } else {
-    keep(tensor, from, to, keeping, change);
+  if (bytes > 0) {
+    change.forward *= tensor.bytes / bytes;
+    change.backward *= tensor.bytes / bytes;
   }
+  if (!tensor.is_weight) keep(tensor, from, to, keeping, change);
   return change;
 }
 

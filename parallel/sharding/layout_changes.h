@@ -9,8 +9,9 @@ namespace soapstone::parallel {
 
 /// What gradients do with a tensor on its way to a reader.
 struct Keeping {
-  bool holds = false;    ///< Its values are kept here, from the forward to the backward pass.
-  bool rereads = false;  ///< The reader's gradient reads them in the layout of the reader.
+  bool holds = false;  ///< Its values are kept here, from the forward to the backward pass.
+  /// The reader's gradient, or the reader that runs again, reads them in the layout of the reader.
+  bool rereads = false;
   auto operator<=>(const Keeping&) const = default;
 };
 

@@ -59,6 +59,7 @@ std::uint64_t NodeKinds::hash_of(core::NodeId id) const {
   const NodeWork& work = context_.work.nodes[id.index()];
   std::uint64_t hash = core::hash_combine(node.local_hash, work.starts_launch ? 1 : 0);
   hash = core::hash_combine(hash, (work.runs_again ? 1 : 0) + (work.scores_attention ? 2 : 0));
+  hash = core::hash_combine(hash, static_cast<std::uint64_t>(work.turns));
   if (!context_.options.choices.fixed.empty())
     for (const std::int8_t loop : context_.options.choices.fixed[id.index()])
       hash = core::hash_combine(hash, static_cast<std::uint8_t>(loop));
@@ -82,7 +83,8 @@ std::uint64_t NodeKinds::hash_of(core::NodeId id) const {
 std::uint64_t NodeKinds::hash_of(core::TensorId id) const {
   const TensorWork& tensor = context_.work.tensors[id.index()];
   const std::uint64_t flags = (tensor.is_weight ? 1u : 0u) | (tensor.has_gradient ? 2u : 0u) |
-                              (tensor.is_kept ? 4u : 0u) | (tensor.is_stored ? 8u : 0u);
+                              (tensor.is_kept ? 4u : 0u) | (tensor.is_stored ? 8u : 0u) |
+                              (tensor.is_computed_again ? 16u : 0u);
   return core::hash_combine(flags, static_cast<std::uint64_t>(tensor.bytes));
 }
 

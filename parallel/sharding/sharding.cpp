@@ -90,8 +90,8 @@ class ShardingProblem {
   }
 
   bool rereads(const Reader& reader) const {
-    const std::vector<bool>& inputs = work_.nodes[reader.node.index()].rereads;
-    return reader.input < inputs.size() && inputs[reader.input];
+    const NodeWork& node = work_.nodes[reader.node.index()];
+    return node.runs_again || (reader.input < node.rereads.size() && node.rereads[reader.input]);
   }
 
   /// From the producer to the only reader, or to the copy that readers share.
@@ -182,7 +182,7 @@ class ShardingProblem {
   }
 
   struct TableKey {
-    double bytes;
+    double bytes, turns;
     bool is_weight, has_gradient;
     Keeping keeping;
     LayoutListId from, to;
@@ -199,8 +199,8 @@ class ShardingProblem {
   void connect(core::TensorId id, const Place& from, const Place& to, Keeping keeping) {
     const TensorWork& tensor = work_.tensors[id.index()];
     if (tensor.is_weight) keeping = {};
-    const TableKey key{tensor.bytes, tensor.is_weight, tensor.has_gradient,
-                       keeping,      from.layouts,     to.layouts};
+    const TableKey key{tensor.bytes, tensor.turns, tensor.is_weight, tensor.has_gradient,
+                       keeping,      from.layouts, to.layouts};
     const auto [at, is_new] = edge_tables_.try_emplace(key);
     if (is_new) at->second = edge_table(tensor, lists_[from.layouts], lists_[to.layouts], keeping);
     cost_graph_.connect(from.variable, to.variable, at->second);

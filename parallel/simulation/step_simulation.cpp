@@ -138,14 +138,17 @@ class StepMaker {
       const std::uint32_t backward =
           add(stage, StepPart::kBackward, block.name, run, block.sum.backward_us);
       connect(kept_by[b], backward, 0);
-      if (is_last && block.sum.gradient_sum_us > 0)
-        builder_.add_group({backward}, 1, [&block](double, std::size_t, std::size_t) {
-          return block.sum.gradient_sum_us;
-        });
+      if (is_last && !plan_.shape.sums_behind) add_sum(backward, block.sum.gradient_sum_us);
       if (block.sum.backward_exchange_us > 0)
         add(stage, StepPart::kExchange, block.name, run, block.sum.backward_exchange_us);
     }
     backward_end_[pass_of(piece, run)] = previous_[stage];
+  }
+
+  void add_sum(std::size_t behind, double us) {
+    if (us > 0)
+      builder_.add_group({static_cast<std::uint32_t>(behind)}, 1,
+                         [us](double, std::size_t, std::size_t) { return us; });
   }
 
   /// A stage updates its weights once their gradients are summed: the group of no time's work that
@@ -154,11 +157,14 @@ class StepMaker {
     for (std::size_t stage = 0; stage < previous_.size(); ++stage) {
       double us = 0;
       for (std::size_t piece = stage; piece < pieces_.size(); piece += previous_.size())
-        for (const StepBlock& block : pieces_[piece]) us += block.sum.update_us;
+        for (const StepBlock& block : pieces_[piece]) {
+          us += block.sum.update_us;
+          if (plan_.shape.sums_behind) add_sum(previous_[stage], block.sum.gradient_sum_us);
+        }
       if (us == 0) continue;
       const std::uint32_t update =
           add(stage, StepPart::kUpdate, fmt::format("update of stage {}", stage), {0, -1}, 0);
-      builder_.add_group({update}, 1, [us](double, std::size_t, std::size_t) { return us; });
+      add_sum(update, us);
     }
   }
 
@@ -237,9 +243,9 @@ core::Result<SimulatedStep> simulate_step(const PlanDocument& plan, const Topolo
   const std::int64_t of_stage = plan.devices / plan.shape.stages;
   const Lanes lanes{plan.shape.stages, of_stage};
   // A block computes, forward and backward, for each microbatch, and exchanges as often.
-  const double passes = (!plan.is_training       ? 1.0
-                         : plan.shape.recomputes ? 3.0
-                                                 : 2.0) *
+  const double passes = (!plan.is_training                 ? 1.0
+                         : plan.shape.computes_all_again() ? 3.0
+                                                           : 2.0) *
                         static_cast<double>(plan.shape.microbatches);
   const double most_blocks = static_cast<double>(options.most_parts) / (2 * passes);
   SOAPSTONE_ASSIGN_OR_RETURN(StepPieces pieces,

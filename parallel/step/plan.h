@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parallel/sharding/sharding.h"
+#include "parallel/training/recompute.h"
 
 namespace soapstone::parallel {
 
@@ -18,12 +19,15 @@ struct MeshShape {
   std::int64_t microbatches = 1;  ///< Of a step.
   /// Within a stage, innermost first: for the model, for anything, for the batch.
   std::int64_t model = 1, any = 1, batch = 1;
-  bool recomputes = false;            ///< The whole forward pass, before the backward pass.
-  bool recomputes_attention = false;  ///< Alone: the scores of attention.
-  bool gathers_once = false;          ///< Weights that are cut: what is gathered forward is kept.
+  Recompute recompute = Recompute::kNothing;
+  std::int64_t loss_chunks = 1;  ///< In which logits and loss are computed, forward and backward.
+  bool gathers_once = false;     ///< Weights that are cut: what is gathered forward is kept.
+  /// Gradients are summed when all passes have ended, not beside the last ones.
+  bool sums_behind = false;
   /// Along the outermost axis, faster devices get more of what is cut.
   bool is_uneven = false;
   std::int64_t device_count() const { return stages * model * any * batch; }
+  bool computes_all_again() const { return recompute == Recompute::kAll; }
   auto operator<=>(const MeshShape&) const = default;
 };
 
@@ -58,7 +62,7 @@ struct StepTime {
 /// sums and updates, of which there is one a step.
 struct NodeEstimate {
   double forward_us = 0, forward_exchange_us = 0;  ///< Exchange: layouts, gathered weights.
-  double again_us = 0;  ///< The forward pass once more, before the backward pass.
+  double again_us = 0;  ///< All of the forward pass once more, before the backward pass.
   double backward_us = 0, backward_exchange_us = 0;
   double gradient_sum_us = 0, update_us = 0;
   double weight_bytes = 0;    ///< Weights, gradients and states.

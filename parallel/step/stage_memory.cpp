@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace soapstone::parallel {
 namespace {
@@ -33,8 +34,8 @@ class MemoryFinder {
   MemoryFinder(const core::Graph& graph, const StepWork& work, bool is_training,
                const ModelOrder& order, const MeshPlan& plan)
       : graph_(graph), work_(work), is_training_(is_training), order_(order), plan_(plan),
-        crossing_(order.nodes.size()), forward_(order.nodes.size()), backward_(order.nodes.size()) {
-  }
+        crossing_(order.nodes.size()), forward_(order.nodes.size()), backward_(order.nodes.size()),
+        again_(order.nodes.size()) {}
 
   OrderedMemory run() {
     memory_.kept.assign(order_.nodes.size(), 0);
@@ -44,7 +45,7 @@ class MemoryFinder {
     memory_.forward = forward_.totals();
     memory_.backward = backward_.totals();
     for (std::size_t k = 0; k < order_.nodes.size(); ++k) add_node(k);
-    if (plan_.shape.recomputes) compute_again();
+    if (plan_.shape.recompute >= Recompute::kCheap) compute_again();
     return std::move(memory_);
   }
 
@@ -69,18 +70,25 @@ class MemoryFinder {
     const double here = bytes_of(life);
     const bool is_resident = !is_training_ && (life.is_input || life.is_result);
     if (!life.is_input) crossing_.add(life.first, life.last, here);
+    const double held = here / tensor.turns;
     if (is_resident) {
       memory_.resident[life.is_input ? life.first : life.last] +=
-          here * static_cast<double>(plan_.shape.microbatches);
+          held * static_cast<double>(plan_.shape.microbatches);
       return;
     }
     if (life.is_input) {
-      memory_.kept[life.first] += here;
+      memory_.kept[life.first] += held;
       return;
     }
     if (!tensor.is_stored) return;
-    if (!tensor.is_kept || plan_.shape.recomputes) forward_.add(life.first, life.last + 1, here);
-    if (tensor.has_gradient) backward_.add(life.first, life.last + 1, here);
+    if (!tensor.is_kept || plan_.shape.computes_all_again())
+      forward_.add(life.first, life.last + 1, held);
+    if (tensor.has_gradient) backward_.add(life.first, life.last + 1, held);
+    if (!tensor.is_computed_again) return;
+    if (plan_.shape.recompute >= Recompute::kCheap)
+      again_[life.first] += held;
+    else
+      backward_.add(life.first, life.last + 1, held);  // Attention is a block of its own.
   }
 
   /// Adds what the node keeps, and copies in the layouts that it wants.
@@ -92,25 +100,26 @@ class MemoryFinder {
       const core::TensorId input = node.inputs[i];
       if (!input.valid() || !graph_.tensor(input).producer.valid()) continue;
       if (graph_.is_constant_expression(input)) continue;
-      const double made = bytes(input, plan_.sharding.tensors[input.index()]);
-      const double read = bytes(input, plan_.sharding.nodes[id.index()].inputs[i]);
+      const double turns = work_.tensors[input.index()].turns;
+      const double made = bytes(input, plan_.sharding.tensors[input.index()]) / turns;
+      const double read = bytes(input, plan_.sharding.nodes[id.index()].inputs[i]) / turns;
       if (read <= made) continue;
       memory_.forward[k] += read;
       if (work_.tensors[input.index()].has_gradient) memory_.backward[k] += read;
     }
   }
 
-  /// Each block keeps what it reads; the rest is there while its backward pass runs.
+  /// What a block computes again is there while its backward pass runs. Where that is all, each
+  /// block keeps what it reads.
   void compute_again() {
+    const bool is_all = plan_.shape.computes_all_again();
     for (std::size_t begin = 0, k = 0; k < order_.nodes.size(); ++k) {
       if (!order_.ends_block[k] && k + 1 < order_.nodes.size()) continue;
       double block = 0;
-      for (std::size_t i = begin; i <= k; ++i) block += memory_.kept[i];
-      for (std::size_t i = begin; i <= k; ++i) {
-        memory_.backward[i] += block;
-        memory_.kept[i] = 0;
-      }
-      memory_.kept[begin] = begin == 0 ? 0 : memory_.crossing[begin - 1];
+      for (std::size_t i = begin; i <= k; ++i)
+        block += again_[i] + (is_all ? std::exchange(memory_.kept[i], 0) : 0);
+      for (std::size_t i = begin; i <= k; ++i) memory_.backward[i] += block;
+      if (is_all && begin > 0) memory_.kept[begin] = memory_.crossing[begin - 1];
       begin = k + 1;
     }
   }
@@ -121,6 +130,7 @@ class MemoryFinder {
   const ModelOrder& order_;
   const MeshPlan& plan_;
   Intervals crossing_, forward_, backward_;
+  std::vector<double> again_;  ///< Bytes that each node makes again for its block.
   OrderedMemory memory_;
 };
 

@@ -40,7 +40,7 @@ class StepTimer {
     StepMemory memory;
   };
 
-  double again() const { return plan_.shape.recomputes ? 1 : 0; }
+  double again() const { return plan_.shape.computes_all_again() ? 1 : 0; }
   const NodeCost& cost(std::size_t k) const { return plan_.sharding.costs[order_[k].index()]; }
   NodeEstimate& estimate(std::size_t k) { return plan_.estimates[order_[k].index()]; }
   std::size_t end_of(std::size_t piece) const {
@@ -224,6 +224,12 @@ class StepTimer {
   /// When the gradients of a stage are summed. Pieces end in the opposite order.
   double summed(std::size_t stage, const PipelineRun& run) const {
     double busy_us = 0;
+    if (plan_.shape.sums_behind) {
+      busy_us = run.stage_end_us[stage];
+      for (std::size_t piece = stage; piece < pieces_.size(); piece += stages_.size())
+        for (const double sum_us : traffic_[piece].sums()) busy_us += sum_us;
+      return busy_us;
+    }
     for (std::size_t piece = pieces_.size() - stages_.size() + stage;; piece -= stages_.size()) {
       busy_us = traffic_[piece].summed_us(run.last_backward_us[piece], busy_us);
       if (piece < stages_.size()) return busy_us;

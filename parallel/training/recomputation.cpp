@@ -2,38 +2,16 @@
 // twice.
 #include "parallel/training/recomputation.h"
 
-#include "ops/analysis/analysis.h"
-
 namespace soapstone::parallel {
-namespace {
-
-/// Whether a node takes so few operations that keeping its results costs more than making them
-/// again: activations take a few for each element, norms and softmax some ten, contractions
-/// hundreds.
-bool is_cheap(const core::Graph& graph, core::NodeId id) {
-  constexpr double kMostOperations = 32;
-  double elements = 0;
-  for (const core::TensorId t : graph.node(id).outputs) {
-    const auto dims = core::concrete(graph.tensor(t).type.shape);
-    if (!dims) return false;
-    elements += static_cast<double>(core::element_count(*dims));
-  }
-  return ops::work_of(graph, id).flops <= kMostOperations * elements;
-}
-
-}  // namespace
 
 Recomputation::Recomputation(core::GraphBuilder& builder, const core::Graph& forward,
                              const TrainingOptions& options)
-    : builder_(builder), forward_(forward), policy_(options.recompute),
-      borders_(options.borders.begin(), options.borders.end()) {}
+    : builder_(builder), forward_(forward), saved_(options.saved) {}
 
 bool Recomputation::is_kept(core::TensorId tensor) const {
   const core::NodeId producer = builder_.tensor(tensor).producer;
-  if (policy_ == Recompute::kNone || !producer.valid() || !forward_.contains(producer)) return true;
-  if (forward_.is_output(tensor)) return true;  // The loss reads it.
-  if (policy_ == Recompute::kFull) return borders_.contains(tensor);
-  return !is_cheap(forward_, producer);
+  if (saved_.empty() || !producer.valid() || !forward_.contains(producer)) return true;
+  return forward_.is_output(tensor) || saved_[tensor.index()];  // The loss reads outputs.
 }
 
 core::TensorId Recomputation::operand(core::TensorId tensor) {

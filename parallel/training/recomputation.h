@@ -26,8 +26,7 @@ class Recomputation {
 
   core::GraphBuilder& builder_;
   const core::Graph& forward_;
-  Recompute policy_;
-  std::set<core::TensorId> borders_;
+  const std::vector<bool>& saved_;  ///< As in TrainingOptions.
   std::map<core::TensorId, core::TensorId> copies_;
   std::vector<core::NodeId> nodes_;
 };

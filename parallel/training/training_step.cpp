@@ -68,9 +68,6 @@ class StepBuilder {
 
  private:
   core::Status check_options() const {
-    for (const TensorId t : options_.borders)
-      if (!t.valid() || !forward_.contains(t))
-        return core::invalid_input("a border of blocks is no tensor of the network");
     for (const auto& list : {options_.weights, options_.frozen})
       for (const TensorId t : list)
         if (!t.valid() || !forward_.contains(t) || forward_.tensor(t).producer.valid() ||

@@ -20,23 +20,15 @@ enum class Loss : std::uint8_t {
   kSquared,       ///< Mean squared error of the last output.
 };
 
-/// Which results of the forward pass are computed again instead of being kept for the backward
-/// pass.
-enum class Recompute : std::uint8_t {
-  kNone,
-  kSelective,  ///< Those that take a few operations an element: activations, norms, softmax.
-  kFull,       ///< All but outputs and the borders of blocks.
-};
-
 struct TrainingOptions {
   Loss loss = Loss::kChosen;
   Optimizer optimizer = Optimizer::kSgd;
   /// Of the update operator (docs/operators.md), instead of its defaults and ours: alpha 0.9 and
   /// beta 1 for momentum, epsilon 1e-8 for adam.
   core::Attributes update_attributes = {};
-  Recompute recompute = Recompute::kNone;
-  /// For kFull: tensors of the forward graph that are kept.
-  std::vector<core::TensorId> borders = {};
+  /// By tensor of the forward graph: whether the backward pass may read what the forward pass made,
+  /// as it may read inputs and outputs; it computes others again. Empty: it may read all.
+  std::vector<bool> saved = {};
   /// Inputs and constants of the forward graph; none: all constants with floating-point elements
   /// and at least one dimension. Those on which the loss does not depend stay as they are.
   std::vector<core::TensorId> weights = {};

@@ -10,6 +10,7 @@
 #include "ops/gradients/adjoint.h"
 #include "ops/gradients/by_result.h"
 #include "ops/gradients/pruning.h"
+#include "parallel/work/saved_results.h"
 #include "runtime/launches/launch_plan.h"
 
 namespace soapstone::parallel {
@@ -148,75 +149,12 @@ void mark_gradients(const core::Graph& graph, StepWork& work) {
   share_kept_views(graph, work);
 }
 
-/// The one node that reads the tensor, if there is one.
-std::optional<core::NodeId> only_reader(const core::Graph& graph, core::TensorId id) {
-  const auto readers = graph.consumers(id);
-  if (readers.size() != 1 || graph.is_output(id)) return std::nullopt;
-  return readers.front();
-}
-
-bool contracts_data(const core::Graph& graph, core::NodeId id, const StepWork& work) {
-  if (!work.nodes[id.index()].is_contraction) return false;
-  for (const core::TensorId input : graph.node(id).inputs)
-    if (input.valid() &&
-        (work.tensors[input.index()].is_weight || graph.is_constant_expression(input)))
-      return false;
-  return true;
-}
-
-/// The tensors from a contraction of data to the next one, if `id` is the first of two.
-std::optional<std::vector<core::TensorId>> scores_behind(const core::Graph& graph, core::NodeId id,
-                                                         const StepWork& work) {
-  if (!contracts_data(graph, id, work)) return std::nullopt;
-  std::vector<core::TensorId> between{graph.node(id).outputs[0]};
-  for (;;) {
-    const std::optional<core::NodeId> next = only_reader(graph, between.back());
-    if (!next) return std::nullopt;
-    if (work.nodes[next->index()].is_contraction) {
-      if (!contracts_data(graph, *next, work)) return std::nullopt;
-      return between;
-    }
-    if (graph.node(*next).outputs.size() != 1) return std::nullopt;
-    between.push_back(graph.node(*next).outputs[0]);
-  }
-}
-
-/// The same where the first makes more than it reads.
-std::optional<std::vector<core::TensorId>> attention_behind(const core::Graph& graph,
-                                                            core::NodeId id, const StepWork& work) {
-  auto between = scores_behind(graph, id, work);
-  if (!between) return std::nullopt;
-  double read = 0;
-  for (const core::TensorId input : graph.node(id).inputs)
-    if (input.valid()) read += work.tensors[input.index()].bytes;
-  if (work.tensors[between->front().index()].bytes <= read) return std::nullopt;
-  return between;
-}
-
-/// Who reads the tensor does so in a forward pass that runs again, if at all.
-void stop_rereading(const core::Graph& graph, core::TensorId id, StepWork& work) {
-  for (const core::NodeId reader : graph.consumers(id)) {
-    std::vector<bool>& rereads = work.nodes[reader.index()].rereads;
-    for (std::size_t k = 0; k < rereads.size(); ++k)
-      if (graph.node(reader).inputs[k] == id) rereads[k] = false;
-  }
-}
-
-void apply_attention(const core::Graph& graph, core::NodeId first,
-                     const std::vector<core::TensorId>& between, Attention attention,
-                     StepWork& work) {
-  work.nodes[first.index()].runs_again = true;
+/// What lies between the contractions is made in tiles, by one kernel.
+void fuse(const core::Graph& graph, const std::vector<core::TensorId>& between, StepWork& work) {
   for (const core::TensorId id : between) {
-    TensorWork& tensor = work.tensors[id.index()];
-    tensor.is_kept = false;
-    stop_rereading(graph, id, work);
+    work.tensors[id.index()].is_stored = false;
     NodeWork& producer = work.nodes[graph.tensor(id).producer.index()];
-    if (attention == Attention::kFused) {
-      tensor.is_stored = false;
-      producer.is_free = producer.is_free || !producer.is_contraction;
-    } else {
-      producer.runs_again = true;
-    }
+    producer.is_free = producer.is_free || !producer.is_contraction;
   }
 }
 
@@ -263,20 +201,13 @@ StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight,
   for (const core::NodeId id : graph.order())
     work.nodes[id.index()].scores_attention = scores_behind(graph, id, work).has_value();
   for (TensorWork& tensor : work.tensors) tensor.is_stored |= tensor.is_kept;
-  if (auto other = with_attention(graph, work, options.attention)) return *std::move(other);
-  return work;
-}
-
-std::optional<StepWork> with_attention(const core::Graph& graph, StepWork work,
-                                       Attention attention) {
-  bool has_attention = false;
-  if (attention == Attention::kStored) return std::nullopt;
-  for (const core::NodeId id : graph.order())
-    if (const auto between = attention_behind(graph, id, work)) {
-      apply_attention(graph, id, *between, attention, work);
-      has_attention = true;
-    }
-  if (!has_attention) return std::nullopt;
+  if (options.attention == Attention::kStored) return work;
+  if (options.is_training)
+    work = computing_again(graph, std::move(work),
+                           saved_results(graph, work, Recompute::kAttention, {}));
+  if (options.attention == Attention::kFused)
+    for (const core::NodeId id : graph.order())
+      if (const auto between = attention_behind(graph, id, work)) fuse(graph, *between, work);
   return work;
 }
 

@@ -13,9 +13,13 @@ namespace soapstone::parallel {
 struct TensorWork {
   double bytes = 0;
   bool is_weight = false;
-  bool has_gradient = false;  ///< In training: it depends on a weight.
-  bool is_kept = false;       ///< In training: a gradient reads its values.
-  bool is_stored = true;      ///< False within a launch: it never reaches memory.
+  bool has_gradient = false;       ///< In training: it depends on a weight.
+  bool is_kept = false;            ///< In training: its values are kept for a gradient.
+  bool is_computed_again = false;  ///< In training: for a gradient, in place of being kept.
+  bool is_stored = true;           ///< False within a launch: it never reaches memory.
+  /// A step makes and uses it in so many equal pieces, one after the other, each in the place of
+  /// the one before.
+  double turns = 1;
 };
 
 struct NodeWork {
@@ -25,7 +29,8 @@ struct NodeWork {
   bool starts_launch = false;
   bool is_free = false;           ///< A view: nothing to do.
   bool scores_attention = false;  ///< A contraction of data with data, whose result another reads.
-  bool runs_again = false;        ///< In training: the backward pass computes it again.
+  double turns = 1;               ///< The node runs on so many pieces of its data in turn.
+  bool runs_again = false;        ///< In training: the backward pass computes it again, alone.
   /// In training, by input: the values that gradients read, those of this node or, if it is a view,
   /// of what reads the view. Empty: none.
   std::vector<bool> rereads;
@@ -54,10 +59,6 @@ struct StepOptions {
 /// `is_weight` by tensor. Precondition: sizes are numbers.
 StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight,
                    const StepOptions& options);
-
-/// None if the graph has no attention, or none that is stored.
-std::optional<StepWork> with_attention(const core::Graph& graph, StepWork work,
-                                       Attention attention);
 
 /// The work of one of so many microbatches: what runs over the batch is divided.
 StepWork per_microbatch(const core::Graph& graph, const GraphLoops& loops, StepWork work,

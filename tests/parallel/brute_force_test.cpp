@@ -44,7 +44,7 @@ MeshPlanOutcome planned(const brute_force::ModelGraph& model, const Topology& ma
   options.freedom.cuts_unevenly = cls.cuts_unevenly;
   options.sizes.microbatches = 1;
   options.sizes.chunks = 1;
-  options.sizes.recomputes = false;
+  options.sizes.recompute = Recompute::kNothing;
   const core::StopToken never;
   auto outcome =
       plan_on_meshes(model.graph, model.is_weight, machine, options, core::silent(), never);

@@ -180,10 +180,9 @@ TEST(Planner, AttentionAloneIsComputedAgainWhereThatIsEnough) {
     return outcome->plan;
   };
   const MeshPlan roomy = at(1e12);
-  EXPECT_FALSE(roomy.shape.recomputes_attention);
+  EXPECT_EQ(roomy.shape.recompute, Recompute::kNothing);
   const MeshPlan tight = at(roomy.time.peak_bytes * 0.9);
-  EXPECT_TRUE(tight.shape.recomputes_attention);
-  EXPECT_FALSE(tight.shape.recomputes);
+  EXPECT_EQ(tight.shape.recompute, Recompute::kAttention);
   EXPECT_LT(tight.time.memory.kept_bytes, 0.5 * roomy.time.memory.kept_bytes);
   EXPECT_GT(tight.time.total_us, roomy.time.total_us);
 }

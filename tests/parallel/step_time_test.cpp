@@ -174,7 +174,7 @@ TEST(StepTime, RecomputationKeepsWhatLayersRead) {
   MeshPlanOptions options = training_on("data");
   options.precision = core::DataType::kFloat16;
   options.devices = 1;
-  options.sizes.recomputes = true;
+  options.sizes.recompute = Recompute::kAll;
   const StepMemory memory = planned(net, topology("dgx-a100x1"), options).plan.time.memory;
   const double layer = 2 * kBatch * kTokens * kHidden;
   EXPECT_GE(memory.kept_bytes, kLayers * layer);

@@ -14,6 +14,7 @@
 
 #include "ops/evaluation/evaluate.h"
 #include "parallel/training/training_step.h"
+#include "parallel/work/saved_results.h"
 #include "tests/support/graphs.h"
 
 namespace soapstone::parallel {
@@ -205,6 +206,19 @@ inline std::vector<TrainedNetwork> networks() {
           {"attention", attention, 6},
           {"lstm_cell", lstm_cell, 2},
           {"language_model", language_model, 2}};
+}
+
+/// As in TrainingOptions, where constants of at least one dimension are weights.
+inline std::vector<bool> saved(const core::Graph& forward, Recompute what,
+                               const std::vector<TensorId>& borders = {}) {
+  std::vector<bool> is_weight(forward.tensor_bound(), false), is_border = is_weight;
+  for (std::size_t t = 0; t < is_weight.size(); ++t) {
+    const core::Tensor& tensor = forward.tensor(TensorId(t));
+    is_weight[t] = tensor.value && !tensor.type.shape.empty();
+  }
+  for (const TensorId border : borders) is_border[border.index()] = true;
+  const StepWork work = step_work(forward, is_weight, {.is_training = true});
+  return saved_results(forward, work, what, is_border);
 }
 
 }  // namespace soapstone::parallel

@@ -31,8 +31,8 @@ class RewrittenNetwork : public ::testing::TestWithParam<TrainedNetwork> {};
 
 TEST_P(RewrittenNetwork, HasTheSameGradients) {
   const core::Graph forward = graph_of(GetParam().text());
-  for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective}) {
-    const TrainingOptions options{.recompute = recompute};
+  for (const Recompute recompute : {Recompute::kNothing, Recompute::kCheap}) {
+    const TrainingOptions options{.saved = saved(forward, recompute)};
     const Trained plain = train(forward, options);
     const Trained ordinary(rewritten(forward, options), forward);
     EXPECT_LT(gradients_in(ordinary.step()), gradients_in(plain.step()));

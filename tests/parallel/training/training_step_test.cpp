@@ -42,8 +42,8 @@ TEST_P(EveryNetwork, LearnsWithEveryOptimizer) {
 TEST_P(EveryNetwork, HasTheSameGradientsWhenResultsAreComputedAgain) {
   const core::Graph forward = graph_of(GetParam().text());
   const Trained kept = train(forward);
-  for (const Recompute recompute : {Recompute::kSelective, Recompute::kFull}) {
-    const Trained again = train(forward, {.recompute = recompute});
+  for (const Recompute recompute : {Recompute::kCheap, Recompute::kHalf, Recompute::kAll}) {
+    const Trained again = train(forward, {.saved = saved(forward, recompute)});
     EXPECT_LT(again.step().kept.size(), kept.step().kept.size());
     for (std::size_t k = 0; k < kept.step().weights.size(); ++k)
       EXPECT_EQ(again.gradient(k), kept.gradient(k));
@@ -79,7 +79,7 @@ TEST(TrainingStep, SaysWhatEachNodeIsFor) {
 TEST(TrainingStep, KeepsBordersOfBlocksAlone) {
   const core::Graph forward = graph_of(mlp());
   const TrainingStep step =
-      training_step(forward, {.recompute = Recompute::kFull, .borders = {named(forward, "h")}})
+      training_step(forward, {.saved = saved(forward, Recompute::kAll, {named(forward, "h")})})
           .value();
   EXPECT_TRUE(std::ranges::count(step.kept, named(forward, "h")));
   EXPECT_FALSE(std::ranges::count(step.kept, named(forward, "t")));
