@@ -77,7 +77,7 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
   for (const TensorWork& tensor : work_.tensors)
     if (tensor.is_weight) weight_bytes_ += tensor.bytes;
   order_ = model_order(graph, work_);
-  residuals_ = crossing_narrowly(graph, order_);
+  residuals_ = crossing(graph, order_, order_.is_narrow);
   if (!options.is_training) return;
   add_recomputation();
   loss_ = loss_region(graph, work_);
@@ -91,9 +91,10 @@ void MeshEvaluator::add_recomputation() {
     for (const TensorWork& tensor : work.tensors) bytes += tensor.is_kept ? tensor.bytes : 0;
     return bytes;
   };
+  const std::vector<bool> borders = crossing(graph_, order_, order_.ends_block);
   double least = kept_bytes(work_);
   for (const Recompute what : {Recompute::kAttention, Recompute::kCheap, Recompute::kHalf}) {
-    StepWork work = computing_again(graph_, work_, saved_results(graph_, work_, what, residuals_));
+    StepWork work = computing_again(graph_, work_, saved_results(graph_, work_, what, borders));
     if (kept_bytes(work) >= least) continue;
     least = kept_bytes(work);
     again_.emplace(what, std::move(work));

@@ -103,11 +103,12 @@ ModelOrder model_order(const core::Graph& graph, const StepWork& work) {
   return order;
 }
 
-std::vector<bool> crossing_narrowly(const core::Graph& graph, const ModelOrder& order) {
-  // Narrow places up to each position, so that a lifetime has one if two of these differ.
+std::vector<bool> crossing(const core::Graph& graph, const ModelOrder& order,
+                           const std::vector<bool>& places) {
+  // Places up to each position, so that a lifetime has one if two of these differ.
   std::vector<std::size_t> count(order.nodes.size() + 1, 0);
   for (std::size_t k = 0; k < order.nodes.size(); ++k)
-    count[k + 1] = count[k] + (order.is_narrow[k] ? 1 : 0);
+    count[k + 1] = count[k] + (places[k] ? 1 : 0);
   std::vector<bool> result(graph.tensor_bound(), false);
   for (const Lifetime& life : order.lifetimes)
     if (!life.is_input) result[life.tensor.index()] = count[life.first] < count[life.last];

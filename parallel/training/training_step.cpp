@@ -68,6 +68,8 @@ class StepBuilder {
 
  private:
   core::Status check_options() const {
+    if (!options_.saved.empty() && options_.saved.size() != forward_.tensor_bound())
+      return core::invalid_input("what may be saved is not one for each tensor of the network");
     for (const auto& list : {options_.weights, options_.frozen})
       for (const TensorId t : list)
         if (!t.valid() || !forward_.contains(t) || forward_.tensor(t).producer.valid() ||

@@ -12,14 +12,22 @@ std::optional<core::NodeId> only_reader(const core::Graph& graph, core::TensorId
   return readers.front();
 }
 
-/// Whether nothing that it contracts is a weight.
-bool contracts_data(const core::Graph& graph, core::NodeId id, const StepWork& work) {
-  if (!work.nodes[id.index()].is_contraction) return false;
-  for (const core::TensorId input : graph.node(id).inputs)
-    if (input.valid() &&
-        (work.tensors[input.index()].is_weight || graph.is_constant_expression(input)))
-      return false;
+/// Whether it is a weight or a constant, or a view of one: a table that is also the last layer is
+/// read transposed there.
+bool is_parameter(const core::Graph& graph, core::TensorId id, const StepWork& work) {
+  while (!work.tensors[id.index()].is_weight && !graph.is_constant_expression(id)) {
+    const core::NodeId producer = graph.tensor(id).producer;
+    if (!producer.valid() || !work.nodes[producer.index()].is_free) return false;
+    id = graph.node(producer).inputs[0];
+  }
   return true;
+}
+
+bool contracts_data(const core::Graph& graph, core::NodeId id, const StepWork& work) {
+  return work.nodes[id.index()].is_contraction &&
+         std::ranges::none_of(graph.node(id).inputs, [&](core::TensorId input) {
+           return input.valid() && is_parameter(graph, input, work);
+         });
 }
 
 }  // namespace

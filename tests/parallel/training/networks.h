@@ -217,7 +217,9 @@ inline std::vector<bool> saved(const core::Graph& forward, Recompute what,
     is_weight[t] = tensor.value && !tensor.type.shape.empty();
   }
   for (const TensorId border : borders) is_border[border.index()] = true;
-  const StepWork work = step_work(forward, is_weight, {.is_training = true});
+  StepOptions options;
+  options.is_training = true;
+  const StepWork work = step_work(forward, is_weight, options);
   return saved_results(forward, work, what, is_border);
 }
 
