@@ -20,27 +20,43 @@ class Steps {
   }
 
   void cut(std::size_t axis) { local_ *= mesh_.largest_share(axis); }
-  void exchange(std::size_t axis) { spend(Collective::kAllToAll, axis, local_, 1); }
-  void all_reduce(std::size_t axis) { spend(Collective::kAllReduce, axis, local_, 2); }
+  void exchange(std::size_t axis) { spend_in_pieces(Collective::kAllToAll, axis); }
   void reduce_scatter(std::size_t axis) {
-    spend(Collective::kReduceScatter, axis, local_, 1);
+    spend_in_pieces(Collective::kReduceScatter, axis);
     local_ *= mesh_.largest_share(axis);
   }
   void all_gather(std::size_t axis) {
     local_ /= mesh_.largest_share(axis);
-    spend(Collective::kAllGather, axis, local_, 1);
+    spend_in_pieces(Collective::kAllGather, axis);
+  }
+  /// Sums along several axes: scattered along the fast ones, so that the slowest moves the least.
+  /// All positions sum equal parts, however unevenly they are cut elsewhere.
+  void all_reduce(const std::vector<std::size_t>& axes) {
+    if (axes.empty()) return;
+    for (std::size_t k = 0; k + 1 < axes.size(); ++k) {
+      spend(Collective::kReduceScatter, axes[k], local_, local_);
+      local_ /= size(axes[k]);
+    }
+    spend(Collective::kAllReduce, axes.back(), local_, 2 * local_);
+    for (std::size_t k = axes.size() - 1; k-- > 0;) {
+      local_ *= size(axes[k]);
+      spend(Collective::kAllGather, axes[k], local_, local_);
+    }
   }
   const Conversion& done() const { return total_; }
 
  private:
   double size(std::size_t axis) const { return static_cast<double>(mesh_.axis_sizes()[axis]); }
   /// A step of a collective takes as long as its largest piece.
-  void spend(Collective what, std::size_t axis, double bytes, double times) {
-    const double counted = bytes * mesh_.largest_share(axis) * size(axis);
-    const double us = mesh_.us(what, axis, counted);
-    if (told_ && us > 0) told_->push_back({what, axis, counted, us});
+  void spend_in_pieces(Collective what, std::size_t axis) {
+    spend(what, axis, local_ * mesh_.largest_share(axis) * size(axis), local_);
+  }
+  /// A device sends its share of `moved`, all but its own position's.
+  void spend(Collective what, std::size_t axis, double bytes, double moved) {
+    const double us = mesh_.us(what, axis, bytes);
+    if (told_ && us > 0) told_->push_back({what, axis, bytes, us});
     total_.us += us;
-    total_.bytes_moved += times * bytes * (size(axis) - 1) / size(axis);
+    total_.bytes_moved += moved * (size(axis) - 1) / size(axis);
   }
 
   const Mesh& mesh_;
@@ -50,14 +66,6 @@ class Steps {
 };
 
 bool is_whole(std::int8_t use) { return use == kReplicated || use == kBroadcast; }
-
-/// Sums along several axes: scattered along the fast ones, so that the slowest moves the least.
-void sum_along(Steps& steps, const std::vector<std::size_t>& axes) {
-  if (axes.empty()) return;
-  for (std::size_t k = 0; k + 1 < axes.size(); ++k) steps.reduce_scatter(axes[k]);
-  steps.all_reduce(axes.back());
-  for (std::size_t k = axes.size() - 1; k-- > 0;) steps.all_gather(axes[k]);
-}
 
 /// In the order of convert().
 void change(Steps& steps, const Mesh& mesh, const Layout& from, const Layout& to) {
@@ -71,7 +79,7 @@ void change(Steps& steps, const Mesh& mesh, const Layout& from, const Layout& to
     if (from.axes[a] >= 0 && to.axes[a] >= 0 && from.axes[a] != to.axes[a]) steps.exchange(a);
   for (std::size_t a = 0; a < axes; ++a)
     if (from.axes[a] == kPartial && is_whole(to.axes[a])) sums.push_back(a);
-  sum_along(steps, sums);
+  steps.all_reduce(sums);
   for (std::size_t a = axes; a-- > 0;)
     if (from.axes[a] >= 0 && is_whole(to.axes[a])) steps.all_gather(a);
 }

@@ -113,11 +113,12 @@ class MeshSearch {
     return us;
   }
 
+  /// In equal parts, whatever the grains.
   double sum_us(const std::vector<std::size_t>& axes, std::size_t k, double here) {
-    if (k + 1 == axes.size()) return collective_of(Collective::kAllReduce, axes[k], here);
-    return collective_of(Collective::kReduceScatter, axes[k], here) +
-           sum_us(axes, k + 1, here * mesh_.largest[axes[k]]) +
-           collective_of(Collective::kAllGather, axes[k], here);
+    if (k + 1 == axes.size()) return collective(Collective::kAllReduce, axes[k], here);
+    return collective(Collective::kReduceScatter, axes[k], here) +
+           sum_us(axes, k + 1, here / static_cast<double>(mesh_.sizes[axes[k]])) +
+           collective(Collective::kAllGather, axes[k], here);
   }
 
   double gradient_change_us(double bytes, const Layout& from, const Layout& to) {

@@ -54,6 +54,9 @@ TEST_F(MeshTest, PositionsWithMoreHoldAndMoveMore) {
   EXPECT_NEAR(convert(m, kWholeBytes, layout(kReplicated, 0), layout(kReplicated)).us,
               kWholeBytes * 1.5, 1e-9);
   EXPECT_NEAR(convert(m, kWholeBytes, layout(0), layout(kReplicated)).us, kWholeBytes, 1e-9);
+  // A sum that all get is made in equal parts.
+  EXPECT_NEAR(convert(m, kWholeBytes, layout(kReplicated, kPartial), layout(kReplicated)).us,
+              kWholeBytes, 1e-9);
 }
 
 TEST_F(MeshTest, WhatIsThereIsFree) {
