@@ -275,18 +275,10 @@ void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& pl
                 });
 }
 
-void MeshEvaluator::size_buckets(const Freedom& freedom, MeshPlan& plan) const {
-  constexpr std::array kBuckets{1e6, 5e6, 100e6, 400e6, 1600e6};
-  if (freedom.bucket_bytes || plan.sharding.exchanges.empty()) return;
+MeshPlan MeshEvaluator::timed_again(const Freedom& freedom, MeshPlan plan) const {
   const ShapeContext context = context_of(freedom, plan.shape, {});
-  const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
-  for (const double bytes : kBuckets) {
-    MeshPlan other = plan;
-    other.bucket_bytes = bytes;
-    complete(freedom, context, mesh, other);
-    if (other.time.total_us < plan.time.total_us && other.time.peak_bytes <= memory_)
-      plan = std::move(other);
-  }
+  complete(freedom, context, make_mesh(topology_, context.axis_sizes, 0, context.uneven), plan);
+  return plan;
 }
 
 const std::vector<Path>& MeshEvaluator::handovers_of(const MeshShape& shape) const {

@@ -59,8 +59,8 @@ class MeshEvaluator {
   /// be: others by the cost that leaves out what hides exchanges of weights, until none can be
   /// faster than `plan` or `limit_us`, or until so many were looked at. For several threads.
   void refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const;
-  /// Takes the fastest size of buckets, if the freedom leaves it open. For several threads.
-  void size_buckets(const Freedom& freedom, MeshPlan& plan) const;
+  /// The same cuts with the number of pieces and the buckets that the plan says. For several threads.
+  MeshPlan timed_again(const Freedom& freedom, MeshPlan plan) const;
   /// No plan's step takes less.
   StepBound lower_bound() const;
 

@@ -1,6 +1,7 @@
 #include "parallel/planning/mesh_planner.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -9,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "core/tasks/tasks.h"
+#include "parallel/planning/memory_fit.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -30,7 +32,8 @@ class MeshPlanner {
               core::ProgressSink& progress, const core::StopToken& stop)
       : evaluator_(evaluator), freedom_(freedom), devices_(evaluator.devices()),
         nodes_(evaluator.nodes()), batch_(evaluator.batch()), memory_(evaluator.memory_bytes()),
-        divisors_of_batch_(divisors(batch_)), progress_(progress), stop_(stop), arena_(threads) {}
+        divisors_of_batch_(divisors(batch_)), fit_(evaluator, freedom, stop), progress_(progress),
+        stop_(stop), arena_(threads) {}
 
   core::Result<MeshPlanOutcome> run() {
     arena_.run([&] { search(); });
@@ -50,40 +53,59 @@ class MeshPlanner {
     consider(first_shapes());
     if (!best_plan()) return;
     climb();
+    vary();
     hide_sums();
     refine();
     size_buckets();
   }
 
-  /// Of plans that another size may make the best one.
-  void size_buckets() {
-    const double limit_us = fastest_that_fits();
+  /// Tries what seldom matters on the best shapes alone: to keep what was gathered, and to compute
+  /// the loss in chunks where memory is short.
+  void vary() {
+    std::vector<MeshShape> shapes;
+    for (const MeshPlan* plan : best_plans(nodes_ > kManyNodes ? 1 : kFewShapesAgain)) {
+      MeshShape shape = core_of(plan->shape);
+      const bool is_short = does_not_fit_.contains(shape);
+      shape.gathers_once = !shape.gathers_once;
+      shapes.push_back(shape);
+      shape.gathers_once = !shape.gathers_once;
+      for (shape.loss_chunks = 4; is_short && shape.loss_chunks <= 64; shape.loss_chunks *= 4)
+        shapes.push_back(shape);
+    }
+    consider(shapes);
+  }
+
+  /// So many, the best first.
+  std::vector<MeshPlan*> best_plans(std::size_t most) {
     std::vector<MeshPlan*> plans;
-    for (auto& [shape, plan] : tried_)
-      if (plan.sharding.cost_us < kImpossible && plan.time.peak_bytes <= memory_ &&
-          plan.time.total_us - plan.time.gradient_sum_us - plan.time.exchange_us < limit_us)
-        plans.push_back(&plan);
-    std::ranges::stable_sort(plans, {}, [](const MeshPlan* plan) { return plan->time.total_us; });
-    plans.resize(std::min(plans.size(), kFewShapesAgain));
-    core::parallel_for_uneven(0, plans.size(), [&](std::size_t k) {
-      if (!stop_.stop_requested()) evaluator_.size_buckets(freedom_, *plans[k]);
+    for (auto& [shape, plan] : tried_) plans.push_back(&plan);
+    std::ranges::stable_sort(
+        plans, [&](const MeshPlan* a, const MeshPlan* b) { return fit_.is_better(*a, *b); });
+    plans.resize(std::min(plans.size(), most));
+    return plans;
+  }
+
+  void size_buckets() {
+    if (freedom_.bucket_bytes) return;
+    const std::vector<MeshPlan*> plans = best_plans(kFewShapesAgain);
+    in_parallel(0, plans.size(), [&](std::size_t k) {
+      MeshPlan other = *plans[k];
+      if (other.sharding.exchanges.empty()) return;
+      for (const double bytes : kBuckets) {
+        other.bucket_bytes = bytes;
+        const MeshPlan timed = evaluator_.timed_again(freedom_, other);
+        if (fit_.is_better(timed, *plans[k])) *plans[k] = timed;
+      }
     });
   }
 
   /// The fastest shapes first, so that the others have less to look at.
   void refine() {
-    std::vector<MeshPlan*> plans;
-    for (auto& [shape, plan] : tried_)
-      if (plan.sharding.cost_us < kImpossible) plans.push_back(&plan);
-    std::ranges::stable_sort(
-        plans, [&](const MeshPlan* a, const MeshPlan* b) { return is_better(*a, *b); });
-    for (std::size_t first = 0; first < plans.size(); first += kPricedAtOnce) {
+    const std::vector<MeshPlan*> plans = best_plans(tried_.size());
+    for (std::size_t first = 0; first < plans.size(); first += kFittedAtOnce) {
       const double limit_us = fastest_that_fits();
-      core::parallel_for_uneven(first, std::min(first + kPricedAtOnce, plans.size()),
-                                [&](std::size_t k) {
-                                  if (!stop_.stop_requested())
-                                    evaluator_.refine(freedom_, limit_us, *plans[k]);
-                                });
+      in_parallel(first, std::min(first + kFittedAtOnce, plans.size()),
+                  [&](std::size_t k) { evaluator_.refine(freedom_, limit_us, *plans[k]); });
     }
   }
 
@@ -150,7 +172,6 @@ class MeshPlanner {
         shape.any = freedom_.any.value_or(freedom_.premises.least.any);
         if (devices_ % (stages * model * shape.any) != 0) continue;
         shape.batch = devices_ / (stages * model * shape.any);
-        shape.chunks = freedom_.chunks.value_or(freedom_.premises.least.chunks);
         shape.microbatches = usual_microbatches(shape);
         shapes.push_back(shape);
       }
@@ -166,6 +187,7 @@ class MeshPlanner {
   MeshShape start() const {
     MeshShape shape;
     shape.recompute = freedom_.recompute.value_or(Recompute::kNothing);
+    shape.chunks = freedom_.chunks.value_or(freedom_.premises.least.chunks);
     shape.loss_chunks = freedom_.loss_chunks.value_or(1);
     shape.sums_behind = freedom_.sums_behind;
     shape.gathers_once = freedom_.gathers_once.value_or(false);
@@ -230,6 +252,13 @@ class MeshPlanner {
     return {others.begin(), others.end()};
   }
 
+  /// A shape comes with all levels of recomputation and all numbers of pieces.
+  MeshShape core_of(MeshShape shape) const {
+    shape.recompute = start().recompute;
+    shape.chunks = start().chunks;
+    return shape;
+  }
+
   /// Doubles and halves the sizes of good shapes, the best first: one that is a little slower may
   /// have better neighbors. With a small model, which costs little, more of them.
   void climb() {
@@ -240,8 +269,8 @@ class MeshPlanner {
       const MeshPlan* next = best_plan_but(climbed);
       if (!next || !is_worth_climbing(*next, is_cheap ? kWorthClimbingCheaply : kWorthClimbing))
         break;
-      climbed.insert(next->shape);
-      consider(neighbors(next->shape));
+      climbed.insert(core_of(next->shape));
+      consider(neighbors(core_of(next->shape)));
     }
   }
 
@@ -257,19 +286,15 @@ class MeshPlanner {
   void hide_sums() {
     if (!evaluator_.is_training() || freedom_.sums_behind) return;
     const double limit_us = fastest_that_fits();
-    std::vector<MeshPlan*> plans;
-    for (auto& [shape, plan] : tried_)
-      if (plan.sharding.cost_us < kImpossible &&
-          plan.time.total_us - plan.time.gradient_sum_us - plan.time.exchange_us < limit_us)
-        plans.push_back(&plan);
-    std::ranges::stable_sort(
-        plans, [&](const MeshPlan* a, const MeshPlan* b) { return is_better(*a, *b); });
+    std::vector<MeshPlan*> plans = best_plans(tried_.size());
+    std::erase_if(plans, [&](const MeshPlan* plan) {
+      return plan->time.total_us - plan->time.gradient_sum_us - plan->time.exchange_us >= limit_us;
+    });
     plans.resize(std::min(plans.size(), nodes_ > kManyNodes ? kFewShapesAgain : kShapesAgain));
-    core::parallel_for_uneven(0, plans.size(), [&](std::size_t k) {
-      if (stop_.stop_requested()) return;
+    in_parallel(0, plans.size(), [&](std::size_t k) {
       MeshPlan again = evaluator_.plan_at(freedom_, plans[k]->shape, {0, kHiddenSums});
-      make_fit(again, limit_us, kHiddenSums);
-      if (again.sharding.cost_us < kImpossible && is_better(again, *plans[k]))
+      fit_.make_fit(again, limit_us, kHiddenSums);
+      if (again.sharding.cost_us < kImpossible && fit_.is_better(again, *plans[k]))
         *plans[k] = std::move(again);
     });
   }
@@ -293,32 +318,11 @@ class MeshPlanner {
     for (const auto grows : sizes)
       for (const auto shrinks : sizes)
         if (grows != shrinks) add(from, grows, shrinks);
-    add(from, &MeshShape::chunks, nullptr);
-    if (from.chunks % 2 == 0) {
-      all.push_back(from);
-      all.back().chunks /= 2;
-    }
     for (const std::int64_t count : other_microbatches(from)) {
       all.push_back(from);
       all.back().microbatches = count;
     }
     MeshShape turned = from;
-    for (std::size_t level = 0; level < kRecomputeNames.size(); ++level) {
-      turned.recompute = static_cast<Recompute>(level);
-      // Where there is room, nothing is gained by keeping less.
-      if (turned.recompute < from.recompute || does_not_fit_.contains(from)) all.push_back(turned);
-    }
-    turned = from;
-    turned.loss_chunks *= 4;
-    if (does_not_fit_.contains(from) && turned.loss_chunks <= kMostLossChunks)
-      all.push_back(turned);
-    turned = from;
-    turned.loss_chunks /= 4;
-    if (from.loss_chunks % 4 == 0) all.push_back(turned);
-    turned = from;
-    turned.gathers_once = !from.gathers_once;
-    all.push_back(turned);
-    turned = from;
     turned.is_uneven = !from.is_uneven;
     all.push_back(turned);
     return all;
@@ -350,33 +354,85 @@ class MeshPlanner {
     return batch_ % shape.microbatches == 0 && shape.device_count() == devices_;
   }
 
-  /// Several at a time, without a price of memory first; what does not fit then, the fastest first,
-  /// a few at a time, as long as it could still be the best. How many does not depend on threads,
-  /// so neither does the result.
+  /// Several at a time, without a price of memory first. What does not fit then, but would at the
+  /// highest price, is fitted, the fastest first, a few at a time, as long as it could still be the
+  /// best. How many does not depend on threads, so neither does the result.
   void consider(const std::vector<MeshShape>& shapes) {
-    std::vector<MeshPlan*> plans;
+    std::vector<MeshPlan> plans;
     for (const MeshShape& shape : shapes)
-      if (is_allowed(shape) && !stop_.stop_requested()) {
-        const auto [at, is_new] = tried_.try_emplace(shape);
-        if (is_new) plans.push_back(&at->second);
-        at->second.shape = shape;
-      }
-    core::parallel_for_uneven(0, plans.size(), [&](std::size_t k) {
-      if (!stop_.stop_requested()) *plans[k] = evaluator_.plan_at(freedom_, plans[k]->shape, {});
+      if (is_allowed(shape) && considered_.insert(core_of(shape)).second)
+        plans.emplace_back().shape = shape;
+    in_parallel(0, plans.size(), [&](std::size_t k) {
+      plans[k] = best_chunks(evaluator_.plan_at(freedom_, plans[k].shape, {}));
     });
+    std::vector<MeshPlan> unfitted;
+    for (MeshPlan& plan : plans) {
+      if (plan.sharding.cost_us < kImpossible && !fit_.fits(plan)) unfitted.push_back(plan);
+      keep(std::move(plan));
+    }
     tell();
-    std::erase_if(plans, [&](const MeshPlan* plan) {
-      return plan->sharding.cost_us == kImpossible || plan->time.peak_bytes <= memory_;
-    });
-    for (const MeshPlan* plan : plans) does_not_fit_.insert(plan->shape);
-    std::ranges::stable_sort(plans, {}, [](const MeshPlan* plan) { return plan->time.total_us; });
-    for (std::size_t first = 0; first < plans.size(); first += kPricedAtOnce) {
+    std::ranges::stable_sort(unfitted, {}, [](const MeshPlan& plan) { return plan.time.total_us; });
+    unfitted = keep_smallest(std::move(unfitted));
+    for (std::size_t first = 0; first < unfitted.size(); first += kFittedAtOnce) {
       const double limit_us = fastest_that_fits();
-      const std::size_t last = std::min(first + kPricedAtOnce, plans.size());
-      core::parallel_for_uneven(first, last,
-                                [&](std::size_t k) { make_fit(*plans[k], limit_us, 1); });
+      const std::size_t last = std::min(first + kFittedAtOnce, unfitted.size());
+      std::vector<std::vector<MeshPlan>> found(last - first);
+      in_parallel(first, last, [&](std::size_t k) {
+        for (MeshPlan& plan : fit_.fitted(unfitted[k], limit_us))
+          found[k - first].push_back(best_chunks(std::move(plan)));
+      });
+      for (std::vector<MeshPlan>& some : found)
+        for (MeshPlan& plan : some) keep(std::move(plan));
       tell();
     }
+  }
+
+  /// Calls `body` for each index, on several threads, unless the search is stopped.
+  template <class Body>
+  void in_parallel(std::size_t begin, std::size_t end, const Body& body) const {
+    core::parallel_for_uneven(begin, end, [&](std::size_t k) {
+      if (!stop_.stop_requested()) body(k);
+    });
+  }
+
+  /// The plan in stages of as many pieces as are best for it.
+  MeshPlan best_chunks(MeshPlan plan) const {
+    if (plan.sharding.cost_us == kImpossible) return plan;
+    MeshPlan best = plan;
+    for (plan.shape.chunks = 1; plan.shape.stages * plan.shape.chunks <= nodes_;
+         plan.shape.chunks *= 2) {
+      if (plan.shape.chunks == best.shape.chunks || !is_allowed(plan.shape)) continue;
+      MeshPlan other = evaluator_.timed_again(freedom_, plan);
+      const bool is_faster = other.time.total_us < best.time.total_us;
+      if (fit_.fits(best) ? !fit_.is_better(other, best) : !is_faster) break;
+      best = std::move(other);
+    }
+    return best;
+  }
+
+  /// Keeps the smallest plan of each shape beside the one that does not fit, and returns those
+  /// whose smallest plan does.
+  std::vector<MeshPlan> keep_smallest(std::vector<MeshPlan> unfitted) {
+    const double limit_us = fastest_that_fits();
+    std::vector<MeshPlan> smallest(unfitted.size());
+    in_parallel(0, unfitted.size(), [&](std::size_t k) {
+      if (unfitted[k].time.total_us < limit_us) smallest[k] = fit_.smallest(unfitted[k]);
+    });
+    std::vector<MeshPlan> can_fit;
+    for (std::size_t k = 0; k < unfitted.size(); ++k) {
+      does_not_fit_.insert(core_of(unfitted[k].shape));
+      if (smallest[k].sharding.cost_us < kImpossible && fit_.fits(smallest[k]))
+        can_fit.push_back(std::move(unfitted[k]));
+      keep(std::move(smallest[k]));
+    }
+    return can_fit;
+  }
+
+  /// Of plans of a shape, the better one is kept.
+  void keep(MeshPlan plan) {
+    if (plan.sharding.cost_us == kImpossible) return;
+    const auto [at, is_new] = tried_.try_emplace(plan.shape);
+    if (is_new || fit_.is_better(plan, at->second)) at->second = std::move(plan);
   }
 
   void tell() const {
@@ -398,65 +454,36 @@ class MeshPlanner {
   const MeshPlan* best_plan_but(const std::set<MeshShape>& excluded) const {
     const MeshPlan* best = nullptr;
     for (const auto& [shape, plan] : tried_)
-      if (plan.sharding.cost_us < kImpossible && !excluded.contains(shape) &&
-          (!best || is_better(plan, *best)))
+      if (!excluded.contains(core_of(shape)) && (!best || fit_.is_better(plan, *best)))
         best = &plan;
     return best;
-  }
-
-  bool is_better(const MeshPlan& a, const MeshPlan& b) const {
-    const bool a_fits = a.time.peak_bytes <= memory_, b_fits = b.time.peak_bytes <= memory_;
-    if (a_fits != b_fits) return a_fits;
-    if (!a_fits) return a.time.peak_bytes < b.time.peak_bytes;
-    return a.time.total_us < b.time.total_us;
-  }
-
-  /// A plan that does not fit is planned again at the lowest price of memory at which it does. Such
-  /// a price makes no plan faster, so one that takes `limit_us` without it is left alone.
-  void make_fit(MeshPlan& plan, double limit_us, double sums) const {
-    if (plan.time.peak_bytes <= memory_ || plan.sharding.cost_us == kImpossible) return;
-    if (plan.time.total_us >= limit_us || stop_.stop_requested()) return;
-    double low = 0, high = plan.time.total_us / plan.time.peak_bytes * kHighPrice;
-    MeshPlan best = evaluator_.plan_at(freedom_, plan.shape, {high, sums});
-    if (!is_better(best, plan)) return;
-    for (int k = 0; k < kPrices && best.time.peak_bytes <= memory_; ++k) {
-      const double middle = k == 0 ? high * 1e-3 : low == 0 ? high * 0.1 : std::sqrt(low * high);
-      MeshPlan found = evaluator_.plan_at(freedom_, plan.shape, {middle, sums});
-      if (found.time.peak_bytes <= memory_) {
-        high = middle;
-        if (is_better(found, best)) best = std::move(found);
-      } else {
-        low = middle;
-      }
-    }
-    plan = std::move(best);
   }
 
   static constexpr std::int64_t kMostModel = 64;
   static constexpr std::int64_t kNodesOfStage = 4;
   static constexpr std::int64_t kMostStages = 64;
   static constexpr std::int64_t kMicrobatchesAStage = 4;
-  static constexpr std::int64_t kMostLossChunks = 64;
+  static constexpr std::array kBuckets{1e6, 5e6, 100e6, 400e6, 1600e6};
   static constexpr int kMostRounds = 12;
   static constexpr double kWorthClimbing = 1.2, kWorthClimbingCheaply = 2;
   /// So many nodes of all plans together take no time to speak of.
   static constexpr std::int64_t kCheapNodes = 8'000;
   static constexpr std::int64_t kManyNodes = 1000;
   static constexpr std::size_t kShapesAgain = 16, kFewShapesAgain = 5;
-  static constexpr int kPrices = 6;
-  static constexpr std::size_t kPricedAtOnce = 4;
-  static constexpr double kHighPrice = 100;
+  static constexpr std::size_t kFittedAtOnce = 4;
 
   const MeshEvaluator& evaluator_;
   const Freedom& freedom_;
   const std::int64_t devices_, nodes_, batch_;
   const double memory_;
   const std::vector<std::int64_t> divisors_of_batch_;
+  const MemoryFit fit_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
   core::TaskArena arena_;
-  std::map<MeshShape, MeshPlan> tried_;
-  std::set<MeshShape> does_not_fit_;  ///< Without a price of memory.
+  std::map<MeshShape, MeshPlan> tried_;  ///< The best plan of each shape.
+  std::set<MeshShape> considered_;       ///< As core_of() has them.
+  std::set<MeshShape> does_not_fit_;     ///< Of these: without a price of memory.
 };
 
 }  // namespace

@@ -181,12 +181,26 @@ class ShardingProblem {
     return wanted;
   }
 
-  struct TableKey {
+  /// All that a change of layout depends on but the layouts.
+  struct ChangedTensor {
     double bytes, turns;
     bool is_weight, has_gradient;
     Keeping keeping;
+    auto operator<=>(const ChangedTensor&) const = default;
+  };
+  struct TableKey {
+    ChangedTensor tensor;
     LayoutListId from, to;
     auto operator<=>(const TableKey&) const = default;
+  };
+  struct ChangeKey {
+    ChangedTensor tensor;
+    Layout from, to;
+    auto operator<=>(const ChangeKey&) const = default;
+  };
+  struct ExplainedChange {
+    LayoutChange change;
+    std::vector<NodeExchange> exchanges;  ///< Of an input 0.
   };
   struct WeightKey {
     core::Dims dims;
@@ -199,8 +213,9 @@ class ShardingProblem {
   void connect(core::TensorId id, const Place& from, const Place& to, Keeping keeping) {
     const TensorWork& tensor = work_.tensors[id.index()];
     if (tensor.is_weight) keeping = {};
-    const TableKey key{tensor.bytes, tensor.turns, tensor.is_weight, tensor.has_gradient,
-                       keeping,      from.layouts, to.layouts};
+    const TableKey key{{tensor.bytes, tensor.turns, tensor.is_weight, tensor.has_gradient, keeping},
+                       from.layouts,
+                       to.layouts};
     const auto [at, is_new] = edge_tables_.try_emplace(key);
     if (is_new) at->second = edge_table(tensor, lists_[from.layouts], lists_[to.layouts], keeping);
     cost_graph_.connect(from.variable, to.variable, at->second);
@@ -279,10 +294,13 @@ class ShardingProblem {
   void add_change(Payers payers, core::TensorId id, const Layout& from, const Layout& to,
                   Keeping keeping) {
     const TensorWork& tensor = work_.tensors[id.index()];
-    const LayoutChange made = changes_.change(tensor, from, to, keeping);
+    const auto [at, is_new] = explained_.try_emplace(ChangeKey{
+        {tensor.bytes, tensor.turns, tensor.is_weight, tensor.has_gradient, keeping}, from, to});
+    if (is_new) at->second = explained(tensor, from, to, keeping);
+    const LayoutChange& made = at->second.change;
     result_.costs[payers.memory.index()].kept_bytes += made.kept_bytes;
     NodeCost& cost = result_.costs[payers.time.index()];
-    tell(payers.time, id, from, to, made);
+    tell(payers.time, id, at->second.exchanges);
     if (tensor.is_weight) return exchange_weight(payers.time, tensor, from, to, made);
     const double passes = context_.options.recomputes ? 2 : 1;
     cost.forward_conversion_us += made.forward.us;
@@ -291,22 +309,30 @@ class ShardingProblem {
         made.forward.bytes_moved * passes + made.again.bytes_moved + made.backward.bytes_moved;
   }
 
-  void tell(core::NodeId reader, core::TensorId id, const Layout& from, const Layout& to,
-            const LayoutChange& made) {
-    const TensorWork& tensor = work_.tensors[id.index()];
-    const std::vector<core::TensorId>& inputs = graph_.node(reader).inputs;
-    const auto input = static_cast<std::size_t>(std::ranges::find(inputs, id) - inputs.begin());
-    std::vector<NodeExchange>& told = result_.costs[reader.index()].exchanges;
+  ExplainedChange explained(const TensorWork& tensor, const Layout& from, const Layout& to,
+                            Keeping keeping) const {
+    ExplainedChange result{changes_.change(tensor, from, to, keeping), {}};
     const auto add = [&](NodeExchange::Pass pass, const Layout& a, const Layout& b) {
       for (const ConversionStep& step : conversion_steps(context_.mesh, tensor.bytes, a, b))
-        told.push_back({pass, input, step});
+        result.exchanges.push_back({pass, 0, step});
     };
     using enum NodeExchange::Pass;
-    if (made.forward.us > 0) add(kForward, from, to);
-    if (made.again.us > 0) add(kBackward, from, to);
-    if (made.backward.us > 0)
-      add(tensor.is_weight && made.forward.us == 0 ? kSum : kBackward, gradient_layout(to),
+    if (result.change.forward.us > 0) add(kForward, from, to);
+    if (result.change.again.us > 0) add(kBackward, from, to);
+    if (result.change.backward.us > 0)
+      add(tensor.is_weight && result.change.forward.us == 0 ? kSum : kBackward, gradient_layout(to),
           gradient_layout(from));
+    return result;
+  }
+
+  void tell(core::NodeId reader, core::TensorId id, const std::vector<NodeExchange>& exchanges) {
+    if (exchanges.empty()) return;
+    const std::vector<core::TensorId>& inputs = graph_.node(reader).inputs;
+    const auto input = static_cast<std::size_t>(std::ranges::find(inputs, id) - inputs.begin());
+    for (NodeExchange exchange : exchanges) {
+      exchange.input = input;
+      result_.costs[reader.index()].exchanges.push_back(exchange);
+    }
   }
 
   void exchange_weight(core::NodeId reader, const TensorWork& tensor, const Layout& from,
@@ -337,6 +363,7 @@ class ShardingProblem {
   std::vector<std::vector<Reader>> readers_;  // by tensor
   std::map<core::TensorId, Place> weight_places_, views_;
   std::map<TableKey, CostTableId> edge_tables_;
+  std::map<ChangeKey, ExplainedChange> explained_;
   core::NodeId disobeys_ = core::NodeId::none();
   Sharding result_;
 };

@@ -1,6 +1,7 @@
 #include "parallel/step/pipeline.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "core/base/check.h"
@@ -8,40 +9,65 @@
 namespace soapstone::parallel {
 namespace {
 
-/// Begins of exactly so many pieces of which none takes longer than `limit`, or none. A piece may
-/// as well begin at the latest node where the pieces before it can end, as it is the shorter then.
-std::optional<std::vector<std::size_t>> pieces_within(const std::vector<PipelineNode>& nodes,
-                                                      std::size_t pieces,
-                                                      const std::vector<double>& slowness,
-                                                      double limit) {
-  const std::size_t count = nodes.size();
-  std::vector<double> before(count + 1, 0), exchanged(count + 1, 0);
-  for (std::size_t k = 0; k < count; ++k) {
-    before[k + 1] = before[k] + nodes[k].us;
-    exchanged[k + 1] = exchanged[k] + nodes[k].exchange_us;
-  }
-  // A row a piece: where it begins if it ends before node e; `count + 1`: it cannot end there.
-  const std::size_t width = count + 1, nowhere = count + 1;
-  std::vector<std::size_t> begin(pieces * width, nowhere);
-  for (std::size_t p = 0; p < pieces; ++p) {
-    const double slow = slowness[p % slowness.size()];
-    std::size_t latest = nowhere;
-    for (std::size_t e = p + 1; e <= count; ++e) {
-      const std::size_t from = e - 1;
-      const bool can_begin = p == 0 ? from == 0 : begin[(p - 1) * width + from] != nowhere;
-      if (can_begin) latest = from;
-      if (latest == nowhere) continue;
-      const double handover_us = e == count ? 0 : nodes[e - 1].handover_us;
-      const double us =
-          slow * (before[e] - before[latest]) + exchanged[e] - exchanged[latest] + handover_us;
-      if (us <= limit) begin[p * width + e] = latest;
+/// Cuts nodes into pieces of limited time. A piece may as well begin at the latest node where the
+/// pieces before it can end, as it is the shorter then.
+class PieceCutter {
+ public:
+  PieceCutter(const std::vector<PipelineNode>& nodes, std::size_t pieces,
+              const std::vector<double>& slowness)
+      : nodes_(nodes), slowness_(slowness), ends_(pieces), us_(nodes.size() + 1, 0),
+        exchange_us_(nodes.size() + 1, 0) {
+    for (std::size_t k = 0; k < nodes.size(); ++k) {
+      us_[k + 1] = us_[k] + nodes[k].us;
+      exchange_us_[k + 1] = exchange_us_[k] + nodes[k].exchange_us;
     }
   }
-  if (begin[(pieces - 1) * width + count] == nowhere) return std::nullopt;
-  std::vector<std::size_t> begins(pieces);
-  for (std::size_t p = pieces, end = count; p-- > 0;) end = begins[p] = begin[p * width + end];
-  return begins;
-}
+
+  /// Begins of pieces of which none takes longer than `limit_us`, or none.
+  std::optional<std::vector<std::size_t>> begins(double limit_us) {
+    for (std::size_t p = 0; p < ends_.size(); ++p)
+      if (!find_ends(p, limit_us)) return std::nullopt;
+    const std::size_t count = nodes_.size();
+    if (ends_.back().back().end != count) return std::nullopt;
+    std::vector<std::size_t> begins(ends_.size());
+    for (std::size_t p = ends_.size(), end = count; p-- > 0; end = begins[p]) {
+      const auto at = std::ranges::lower_bound(ends_[p], end, {}, &End::end);
+      begins[p] = at->begin;
+    }
+    return begins;
+  }
+
+ private:
+  /// A piece may end before node `end` if it begins at `begin`.
+  struct End {
+    std::size_t end, begin;
+  };
+
+  /// Fills in where piece `p` may end, ascending; false if nowhere.
+  bool find_ends(std::size_t p, double limit_us) {
+    std::vector<End>& ends = ends_[p];
+    ends.clear();
+    static const std::vector<End> kStart{{0, 0}};
+    const std::vector<End>& before = p == 0 ? kStart : ends_[p - 1];
+    const double slow = slowness_[p % slowness_.size()];
+    std::size_t next = 0;
+    for (std::size_t end = before[0].end + 1; end <= nodes_.size(); ++end) {
+      while (next + 1 < before.size() && before[next + 1].end < end) ++next;
+      const std::size_t begin = before[next].end;
+      const double alone_us =
+          slow * (us_[end] - us_[begin]) + exchange_us_[end] - exchange_us_[begin];
+      if (alone_us > limit_us && next + 1 == before.size()) break;
+      const double handover_us = end == nodes_.size() ? 0 : nodes_[end - 1].handover_us;
+      if (alone_us + handover_us <= limit_us) ends.push_back({end, begin});
+    }
+    return !ends.empty();
+  }
+
+  const std::vector<PipelineNode>& nodes_;
+  const std::vector<double>& slowness_;   ///< By stage.
+  std::vector<std::vector<End>> ends_;    ///< By piece.
+  std::vector<double> us_, exchange_us_;  ///< Of all nodes before.
+};
 
 double slowest_stage(const std::vector<PipelineNode>& nodes, const std::vector<std::size_t>& begins,
                      const std::vector<double>& slowness) {
@@ -65,20 +91,23 @@ PipelineCut cut_pipeline(const std::vector<PipelineNode>& nodes, std::size_t sta
   CHECK(pieces >= 1 && nodes.size() >= pieces, "more stages than nodes");
   std::vector<double> slow(slowness.begin(), slowness.end());
   slow.resize(stages, 1);
-  const auto [fastest, slowest] = std::ranges::minmax(slow);
-  double low = 0, high = 0;
-  for (const PipelineNode& node : nodes) {
-    low += fastest * node.us + node.exchange_us;
-    high += slowest * node.us + node.exchange_us + node.handover_us;
-  }
+  const double fastest = std::ranges::min(slow);
+  double low = 0;
+  for (const PipelineNode& node : nodes) low += fastest * node.us + node.exchange_us;
   low /= static_cast<double>(pieces);
-  constexpr double kRounding = 1e-9;  // Sums in another order may be a little larger.
-  high *= 1 + kRounding;
-  std::vector<std::size_t> best = *pieces_within(nodes, pieces, slow, high);
-  constexpr double kPrecision = 1e-6;
+  PieceCutter cutter(nodes, pieces, slow);
+  // Limits grow from below, so that there are never many places where a piece may end.
+  double high = low + std::numeric_limits<double>::min();
+  std::optional<std::vector<std::size_t>> at_high;
+  while (!(at_high = cutter.begins(high))) {
+    low = high;
+    high *= 2;
+  }
+  std::vector<std::size_t> best = *std::move(at_high);
+  constexpr double kPrecision = 1e-4;
   while (high - low > kPrecision * high) {
     const double middle = (low + high) / 2;
-    if (auto found = pieces_within(nodes, pieces, slow, middle)) {
+    if (auto found = cutter.begins(middle)) {
       best = *std::move(found);
       high = middle;
     } else {
