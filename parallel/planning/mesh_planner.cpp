@@ -112,9 +112,8 @@ class MeshPlanner {
   core::Error nothing_found() const {
     if (stop_.stop_requested())
       return {core::ErrorCode::kInterrupted, "stopped before there was a plan", {}, {}};
-    for (const auto& [shape, plan] : tried_)
-      if (const std::string broken = evaluator_.broken(freedom_.premises, plan); !broken.empty())
-        return core::unsupported(broken, "take another number of devices, or another strategy");
+    if (!broken_.empty())
+      return core::unsupported(broken_, "take another number of devices, or another strategy");
     const std::vector<MeshShape> shapes = first_shapes();
     const bool all_wait = std::ranges::all_of(shapes, [](const MeshShape& shape) {
       return shape.chunks > 1 && shape.microbatches % shape.stages != 0;
@@ -367,6 +366,7 @@ class MeshPlanner {
     });
     std::vector<MeshPlan> unfitted;
     for (MeshPlan& plan : plans) {
+      if (broken_.empty()) broken_ = evaluator_.broken(freedom_.premises, plan);
       if (plan.sharding.cost_us < kImpossible && !fit_.fits(plan)) unfitted.push_back(plan);
       keep(std::move(plan));
     }
@@ -482,6 +482,7 @@ class MeshPlanner {
   const core::StopToken& stop_;
   core::TaskArena arena_;
   std::map<MeshShape, MeshPlan> tried_;  ///< The best plan of each shape.
+  std::string broken_;                ///< The premise that the first plan broke that broke one.
   std::set<MeshShape> considered_;       ///< As core_of() has them.
   std::set<MeshShape> does_not_fit_;     ///< Of these: without a price of memory.
 };

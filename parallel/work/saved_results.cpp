@@ -56,7 +56,10 @@ class AgainMarker {
       if (!read.valid() || graph_.is_constant_expression(read)) continue;
       TensorWork& input = work_.tensors[read.index()];
       if (input.is_weight) continue;
-      if (saved_[read.index()])
+      const core::NodeId producer = graph_.tensor(read).producer;
+      if (producer.valid() && work_.nodes[producer.index()].is_free)
+        run_again(producer, open);  // What is kept is what it is a view of.
+      else if (saved_[read.index()])
         input.is_kept = input.is_stored = true;
       else
         open.push_back(read);
