@@ -155,12 +155,13 @@ class StepMaker {
   /// comes last waits for the groups before it.
   void add_updates() {
     for (std::size_t stage = 0; stage < previous_.size(); ++stage) {
-      double us = 0;
+      double us = 0, sums_us = 0;
       for (std::size_t piece = stage; piece < pieces_.size(); piece += previous_.size())
         for (const StepBlock& block : pieces_[piece]) {
           us += block.sum.update_us;
-          if (plan_.shape.sums_behind) add_sum(previous_[stage], block.sum.gradient_sum_us);
+          sums_us += block.sum.gradient_sum_us;
         }
+      if (plan_.shape.sums_behind) add_sum(previous_[stage], sums_us);
       if (us == 0) continue;
       const std::uint32_t update =
           add(stage, StepPart::kUpdate, fmt::format("update of stage {}", stage), {0, -1}, 0);

@@ -63,24 +63,42 @@ std::vector<bool> narrow_places(const std::vector<double>& crossing) {
   return is_narrow;
 }
 
-std::vector<bool> block_ends(const core::Graph& graph, const ModelOrder& order) {
+/// How many segments of the first block come before the first end: where the fewest bytes cross.
+std::size_t best_phase(const std::vector<double>& crossing, const std::vector<bool>& repeats,
+                       std::size_t period) {
+  std::vector<double> bytes(period, 0);
+  std::vector<int> count(period, 0);
+  for (std::size_t s = 0, turn = 0; s < crossing.size(); ++s) {
+    turn = repeats[s] ? turn + 1 : 0;
+    if (turn == 0) continue;
+    bytes[turn % period] += crossing[s];
+    ++count[turn % period];
+  }
+  std::size_t best = 0;
+  for (std::size_t phase = 1; phase < period; ++phase)
+    if (bytes[phase] * count[best] < bytes[best] * count[phase]) best = phase;
+  return best;
+}
+
+std::vector<bool> block_ends(const core::Graph& graph, const ModelOrder& order,
+                             const std::vector<double>& crossing) {
   std::vector<std::uint64_t> segments(1, 0);
   std::vector<std::size_t> ends;
+  std::vector<double> bytes;
   for (std::size_t k = 0; k < order.nodes.size(); ++k) {
     segments.back() = core::hash_combine(segments.back(), graph.node(order.nodes[k]).local_hash);
     if (!order.is_narrow[k]) continue;
     ends.push_back(k);
+    bytes.push_back(crossing[k]);
     segments.push_back(0);
   }
   const std::size_t period = period_of(segments);
   const std::vector<bool> repeats = in_turns(segments, period);
+  const std::size_t phase = best_phase(bytes, repeats, period);
   std::vector<bool> blocks(order.nodes.size(), false);
-  std::size_t segments_of_block = 0;
-  for (std::size_t s = 0; s < ends.size(); ++s) {
-    const bool is_whole = ++segments_of_block == period || !repeats[s] || !repeats[s + 1];
-    if (!is_whole) continue;
-    blocks[ends[s]] = true;
-    segments_of_block = 0;
+  for (std::size_t s = 0, turn = 0; s < ends.size(); ++s) {
+    turn = repeats[s] ? turn + 1 : 0;
+    blocks[ends[s]] = turn % period == phase || !repeats[s] || !repeats[s + 1];
   }
   return blocks;
 }
@@ -98,8 +116,9 @@ ModelOrder model_order(const core::Graph& graph, const StepWork& work) {
   std::vector<bool> is_weight;
   for (const TensorWork& tensor : work.tensors) is_weight.push_back(tensor.is_weight);
   order.lifetimes = lifetimes(graph, order.nodes, is_weight);
-  order.is_narrow = narrow_places(crossing_of(order, work));
-  order.ends_block = block_ends(graph, order);
+  const std::vector<double> crossing = crossing_of(order, work);
+  order.is_narrow = narrow_places(crossing);
+  order.ends_block = block_ends(graph, order, crossing);
   return order;
 }
 

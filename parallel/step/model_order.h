@@ -20,7 +20,8 @@ struct ModelOrder {
   /// the last one before it behind which another number did.
   std::vector<bool> is_narrow;
   /// Narrow places that end a block: where segments between narrow places repeat with a period, as
-  /// the attention and the feed-forward part of a layer do, a block is a period of them.
+  /// the attention and the feed-forward part of a layer do, a block is a period of them, and ends
+  /// where the least crosses.
   std::vector<bool> ends_block;
 };
 

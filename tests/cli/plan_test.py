@@ -130,6 +130,7 @@ class Plan(unittest.TestCase):
                               ("--memory-limit", "-1"), ("--memory-limit", "inf"),
                               ("--memory-limit", "nan"), ("--fix", "model=0"),
                               ("--fix", "recompute=2"), ("--fix", "recompute=1"),
+                              ("--fix", "recompute=half"), ("--sums", "behind"), ("--fix", "bucket=0"),
                               ("--attention", "recomputed"), ("--optimizer", "sgd"),
                               ("--shape", "x=3"), ("--measure-time", "3"),
                               ("--set", "layers=3")):  # that is there already
@@ -240,6 +241,21 @@ class Plan(unittest.TestCase):
         best = self.report(*case)["simulated_us"]
         for fix in ("any=4", "any=2", "stages=1", "recompute=0", "microbatches=2"):
             self.assertLessEqual(best, 1.001 * self.report(*case, "--fix", fix)["simulated_us"], fix)
+
+    def test_steps_as_frameworks_run_them(self):
+        case = (*SMALL, *NODE, "--train", "--strategy", "ddp")
+        usual = self.report(*case)
+        half = self.report(*case, "--fix", "recompute=half")
+        everything = self.report(*case, "--fix", "recompute=1")
+        self.assertGreater(usual["memory_mb"]["kept"], half["memory_mb"]["kept"])
+        self.assertGreater(half["memory_mb"]["kept"], everything["memory_mb"]["kept"])
+        self.assertEqual(everything, {**self.report(*case, "--fix", "recompute=all"),
+                                      "proposals_per_cpu_s": everything["proposals_per_cpu_s"]})
+        self.assertGreater(self.report(*case, "--sums", "behind")["simulated_us"], usual["simulated_us"])
+        small = self.report(*case, "--fix", "bucket=1", "--fix", "loss_chunks=4")["memory_mb"]
+        self.assertLess(small["buffers"], usual["memory_mb"]["buffers"])
+        self.fails(2, "'recompute' is there twice", *case, "--fix", "recompute=0", "--fix", "recompute=1")
+        self.fails(4, "rows 77 chunks divide", *case, "--fix", "loss_chunks=77")
 
     def test_fewer_devices_and_fixed_sizes(self):
         self.assertEqual(self.report(*SMALL, *NODE, "--devices", "4")["devices"], 4)

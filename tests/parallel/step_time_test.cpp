@@ -194,14 +194,19 @@ TEST(ModelOrder, BlocksAreLayers) {
     EXPECT_EQ(layers_of_ends.count(layer), 1U) << layer;
 }
 
-TEST(StepTime, IsThatOfItsPictureWhateverTheStrategy) {
+class PictureOfAStep : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(SumsBehind, PictureOfAStep, testing::Bool());
+
+TEST_P(PictureOfAStep, TakesAsLongAsItsPlanWhateverTheStrategy) {
   const PlannedNetwork net =
       network("gpt", {{"batch", 32}, {"layers", 4}, {"hidden", 256}, {"heads", 8}, {"seq", 128}});
   const Topology machine = topology("dgx-a100x2");
   for (const NamedStrategy& strategy : named_strategies()) {
     const core::StopToken never;
-    const auto outcome = plan_on_meshes(net.graph, net.is_weight, machine,
-                                        training_on(strategy.name), core::silent(), never);
+    MeshPlanOptions options = training_on(strategy.name);
+    options.sizes.sums_behind = GetParam();
+    const auto outcome =
+        plan_on_meshes(net.graph, net.is_weight, machine, options, core::silent(), never);
     if (!outcome) continue;
     PlanDocument plan = document_of(net.graph, net.is_weight, machine, *outcome);
     plan.is_training = true;
@@ -210,6 +215,35 @@ TEST(StepTime, IsThatOfItsPictureWhateverTheStrategy) {
     const double us = to_us(step->timeline.end);
     EXPECT_NEAR(us, plan.time.total_us, 0.005 * us) << strategy.name;
   }
+}
+
+TEST(StepTime, SumsBehindThePassesAreAllWaitedFor) {
+  const PlannedNetwork net = network("gpt", {{"batch", 32}, {"layers", 4}, {"seq", 128}});
+  MeshPlanOptions options = training_on("data");
+  const StepTime beside = planned(net, topology("dgx-a100x2"), options).plan.time;
+  options.sizes.sums_behind = true;
+  const MeshPlan plan = planned(net, topology("dgx-a100x2"), options).plan;
+  double sums_us = 0;
+  for (const NodeEstimate& node : plan.estimates) sums_us += node.gradient_sum_us;
+  EXPECT_NEAR(plan.time.gradient_sum_us, sums_us, 1e-6 * sums_us);
+  EXPECT_LT(beside.gradient_sum_us, 0.8 * sums_us);
+  EXPECT_NEAR(plan.time.total_us - sums_us, beside.total_us - beside.gradient_sum_us,
+              1e-6 * beside.total_us);
+}
+
+/// What is summed last, the table, is waited for: in small buckets it starts earlier.
+TEST(Planner, BucketsAreAsLargeAsIsBest) {
+  const PlannedNetwork net = network("gpt", {{"batch", 64}, {"layers", 4}, {"seq", 128}});
+  MeshPlanOptions options = training_on("data");
+  const Topology machine = topology("dgx-a100x2");
+  const MeshPlan usual = planned(net, machine, options).plan;
+  EXPECT_EQ(usual.bucket_bytes, kUsualBucket);
+  options.freedom.bucket_bytes.reset();
+  const MeshPlan best = planned(net, machine, options).plan;
+  EXPECT_NE(best.bucket_bytes, kUsualBucket);
+  EXPECT_LT(best.time.total_us, usual.time.total_us);
+  options.sizes.bucket_bytes = best.bucket_bytes;
+  EXPECT_EQ(planned(net, machine, options).plan.time.total_us, best.time.total_us);
 }
 
 TEST(NamedStrategy, HeadsAreSharedEvenly) {
