@@ -35,6 +35,21 @@ ComputeRates rates_of(const DeviceKind& kind) {
   return rates;
 }
 
+/// What either has to do.
+StepWork least_of(StepWork work, const StepWork& other) {
+  for (std::size_t n = 0; n < work.nodes.size(); ++n) {
+    work.nodes[n].flops = std::min(work.nodes[n].flops, other.nodes[n].flops);
+    work.nodes[n].starts_launch &= other.nodes[n].starts_launch;
+    work.nodes[n].is_free |= other.nodes[n].is_free;
+    work.nodes[n].runs_again &= other.nodes[n].runs_again;
+  }
+  for (std::size_t t = 0; t < work.tensors.size(); ++t) {
+    work.tensors[t].is_kept &= other.tensors[t].is_kept;
+    work.tensors[t].is_stored &= other.tensors[t].is_stored;
+  }
+  return work;
+}
+
 /// Bytes for a byte of a weight: its gradient; states of the optimizer, with a master copy where
 /// weights are narrower than 32 bits.
 void set_memory(const MeshPlanOptions& options, core::DataType weights, ShardingOptions& sharding) {
@@ -60,6 +75,7 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
                       {options.is_training, options.precision, options.attention})) {
   if (options.is_training && options.attention == Attention::kStored)
     selective_work_ = with_attention(graph, work_, Attention::kRecomputed);
+  least_work_ = selective_work_ ? least_of(work_, *selective_work_) : work_;
   const DeviceKind& kind = slowest_kind();
   rates_ = rates_of(kind);
   memory_ = options.memory_bytes.value_or(least_memory_bytes());
@@ -68,8 +84,12 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
       slowness_.push_back({forward_us(other) / forward_us(kind),
                            kind.memory_bytes_per_s / other.memory_bytes_per_s});
   batch_ = batch_size(is_weight);
-  for (const TensorWork& tensor : work_.tensors)
-    if (tensor.is_weight) weight_bytes_ += tensor.bytes;
+  for (std::size_t t = 0; t < work_.tensors.size(); ++t) {
+    if (!work_.tensors[t].is_weight) continue;
+    weight_bytes_ += work_.tensors[t].bytes;
+    exchanged_bytes_ +=
+        work_.tensors[t].bytes * static_cast<double>(1 + graph.consumers(core::TensorId(t)).size());
+  }
   order_ = model_order(graph, work_);
   residuals_ = crossing_narrowly(graph, order_);
   weight_type_ = options.precision.value_or(narrowest_weight(is_weight));
@@ -118,9 +138,9 @@ ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const Me
   sharding.choices.policies = freedom.policies;
   sharding.choices.microbatches = shape.microbatches;
   sharding.is_training = options_.is_training;
-  sharding.microbatch_weight = microbatch_weight(shape);
+  const double often = microbatch_weight(shape);
+  sharding.weights = {often, often, often * weights.sums, often * weights.sums, weights.sums, 1};
   sharding.us_per_byte = weights.us_per_byte;
-  sharding.sum_weight = weights.sums;
   sharding.most_cases = weights.most_cases;
   sharding.bucket_bytes = std::min(kUsualBucket, weight_bytes_);
   constexpr std::int64_t kFullestStage = 0;
@@ -294,7 +314,76 @@ std::vector<Slowness> MeshEvaluator::slowness_of_stages(const MeshShape& shape) 
   return stages;
 }
 
-StepBound MeshEvaluator::lower_bound() const {
+Sharding MeshEvaluator::least_sharding(const MeshShape& sizes, const CostWeights& weights) const {
+  MeshShape shape = sizes;
+  shape.gathers_once = true;
+  const Freedom freedom;
+  ShapeContext context = context_of(freedom, shape, {});
+  context.work = least_work(shape.microbatches);
+  context.sharding.weights = weights;
+  context.sharding.bucket_bytes = exchanged_bytes_;
+  context.sharding.choices.takes_means = true;
+  const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
+  CostTables tables;
+  return best_sharding(graph_, loops_, context.work, mesh, rates_, context.sharding, tables);
+}
+
+StepWork MeshEvaluator::least_work(std::int64_t microbatches) const {
+  return per_microbatch(graph_, loops_, least_work_, microbatches);
+}
+
+StageShares MeshEvaluator::stage_shares(const MeshShape& shape) const {
+  StageShares shares{0, 1, kImpossible, 0};
+  double rates = 0;
+  std::vector<Slowness> slowness =
+      shape.is_uneven ? std::vector<Slowness>() : slowness_of_stages(shape);
+  slowness.resize(static_cast<std::size_t>(shape.stages));
+  for (const Slowness& stage : slowness) {
+    rates += 1 / stage.work;
+    shares.fastest = std::min(shares.fastest, stage.work);
+    shares.updates = std::min(shares.updates, stage.update / stage.work);
+  }
+  shares.slowest = 1 / rates;
+  shares.updates /= rates;
+  const std::vector<Path>& paths = handovers_of(shape);
+  for (std::size_t s = 0; s < paths.size(); ++s) {
+    const bool closes_ring = s + 1 == static_cast<std::size_t>(shape.stages);
+    const std::int64_t times = shape.chunks - (closes_ring ? 1 : 0);
+    shares.handovers_us += static_cast<double>(times) * paths[s].latency_us;
+  }
+  return shares;
+}
+
+/// Unlike devices end at the same time at best: each kind counts in proportion to what it does of
+/// the whole model in a time, and an operator is where it costs least then. The tail of a kernel,
+/// which larger parts have less of, is left out.
+PassesBound MeshEvaluator::least_passes(const MeshShape& shape, const StepWork& work) const {
+  StepBoundInput input = bound_input();
+  input.works = {&work};
+  const double devices = static_cast<double>(devices_ / shape.stages);
+  if (!shape.is_uneven) {
+    input.kinds = {{rates_, devices, 1}};
+    return passes_bound(input);
+  }
+  double steps = 0, all = 0;
+  for (const BoundedKind& kind : input.kinds) {
+    steps += kind.devices / kind.slowness;
+    all += kind.devices;
+  }
+  for (BoundedKind& kind : input.kinds) {
+    const double counts = all / kind.slowness / steps;
+    for (auto& [type, flops] : kind.rates.flops_per_s) flops /= counts;
+    kind.rates.bytes_per_s /= counts;
+    kind.rates.tail_us = 0;
+    kind.devices *= devices / all;
+    kind.slowness = 1;
+  }
+  return passes_bound(input);
+}
+
+StepBound MeshEvaluator::lower_bound() const { return step_bound(bound_input()); }
+
+StepBoundInput MeshEvaluator::bound_input() const {
   StepBoundInput input{graph_, {&work_}, {}, options_.part_times, {}};
   if (selective_work_) input.works.push_back(&*selective_work_);
   std::map<std::size_t, double> devices_of_kind;
@@ -310,7 +399,7 @@ StepBound MeshEvaluator::lower_bound() const {
     input.updated_bytes =
         kPassesOverWeights + kPassesOverStates * memory.state_bytes_per_weight_byte;
   }
-  return step_bound(input);
+  return input;
 }
 
 /// Of the whole model on one device.

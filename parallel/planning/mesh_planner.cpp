@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "core/tasks/tasks.h"
+#include "parallel/planning/exchange_bound.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -41,7 +42,6 @@ class MeshPlanner {
     outcome.memory_bytes = memory_;
     outcome.fits = best->time.peak_bytes <= memory_;
     outcome.meshes_tried = tried_.size();
-    outcome.lower_bound = evaluator_.lower_bound();
     return outcome;
   }
 
@@ -423,6 +423,23 @@ class MeshPlanner {
 
 }  // namespace
 
+StepBound bound_of_plan(const MeshEvaluator& evaluator, const Freedom& freedom, double plan_us,
+                        int threads, const core::StopToken& stop) {
+  constexpr std::int64_t kFewNodes = 150, kNodesLookedAt = 40'000, kFewShardings = 50;
+  constexpr double kCloseEnough = 0.75;
+  StepBound bound = evaluator.lower_bound();
+  if (freedom.bisects) return bound;
+  ExchangeBoundOptions options;
+  options.enough_us = evaluator.nodes() <= kFewNodes ? plan_us : kCloseEnough * plan_us;
+  options.most_shardings = kNodesLookedAt / evaluator.nodes();
+  if (options.most_shardings < kFewShardings) options.most_shardings = 0;
+  options.threads = threads;
+  const double us = std::min(plan_us, least_step_us(evaluator, options, stop));
+  bound.exchanges_us = std::max(0.0, us - bound.us);
+  bound.us += bound.exchanges_us;
+  return bound;
+}
+
 core::Status check_devices(const Topology& topology, const MeshPlanOptions& options) {
   const auto there_are = static_cast<std::int64_t>(topology.device_count());
   if (options.devices && (*options.devices < 1 || *options.devices > there_are)) {
@@ -456,7 +473,11 @@ plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
   SOAPSTONE_ASSIGN_OR_RETURN(const Freedom freedom,
                              freedom_on(topology, devices, options.freedom, options.sizes));
   const MeshEvaluator evaluator(graph, is_weight, topology, options);
-  return plan_on_meshes(evaluator, freedom, options.threads, progress, stop);
+  SOAPSTONE_ASSIGN_OR_RETURN(MeshPlanOutcome outcome,
+                             plan_on_meshes(evaluator, freedom, options.threads, progress, stop));
+  outcome.lower_bound =
+      bound_of_plan(evaluator, freedom, outcome.plan.time.total_us, options.threads, stop);
+  return outcome;
 }
 
 }  // namespace soapstone::parallel

@@ -12,7 +12,7 @@ namespace soapstone::parallel {
 
 struct MeshPlanOutcome {
   MeshPlan plan;
-  StepBound lower_bound;
+  StepBound lower_bound;  ///< Of the functions below, those that take a graph fill it in.
   std::size_t meshes_tried = 0;
   double memory_bytes = 0;  ///< Of the device with the least of those that are used, or the limit.
   bool fits = true;         ///< False: the least memory found is more than there is.
@@ -27,6 +27,12 @@ core::Status check_devices(const Topology& topology, const MeshPlanOptions& opti
 core::Result<MeshPlanOutcome> plan_on_meshes(const MeshEvaluator& evaluator, const Freedom& freedom,
                                              int threads, core::ProgressSink& progress,
                                              const core::StopToken& stop);
+
+/// The bound of a plan that was made with that freedom. It holds for every plan that `best` or a
+/// strategy with a name can make, of whatever sizes. Bisection cuts along three axes what `best`
+/// cuts along one at a time: where it may be used, the bound leaves out what must be exchanged.
+StepBound bound_of_plan(const MeshEvaluator& evaluator, const Freedom& freedom, double plan_us,
+                        int threads, const core::StopToken& stop);
 
 /// The same with the freedom of the options. `is_weight` by tensor. Errors: those of
 /// check_devices(); kUnsupported also if the machine is none for the strategy.

@@ -1,0 +1,23 @@
+// What no step takes less, with what must be exchanged: the least that any shape of a mesh admits.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/progress.h"
+#include "parallel/planning/mesh_evaluation.h"
+
+namespace soapstone::parallel {
+
+struct ExchangeBoundOptions {
+  double enough_us = kImpossible;   ///< A bound of so much need not be raised.
+  std::int64_t most_shardings = 0;  ///< That may be looked for.
+  int threads = 1;                  ///< Changes nothing but the time it takes; 0: all cores.
+};
+
+/// Branch and bound: shapes whose bound is the least so far are looked at more closely, groups of
+/// shapes first. Holds for every plan whose axes cut what those of the strategy `best` may cut, of
+/// any sizes, whether or not it fits; 0 where nothing is known, as of parts that were measured.
+double least_step_us(const MeshEvaluator& evaluator, const ExchangeBoundOptions& options,
+                     const core::StopToken& stop);
+
+}  // namespace soapstone::parallel
