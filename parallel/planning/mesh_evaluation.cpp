@@ -9,25 +9,6 @@
 namespace soapstone::parallel {
 namespace {
 
-/// A mesh whose innermost axes count as of one device so far, although devices are there.
-Mesh make_mesh(const Topology& topology, const std::vector<std::int64_t>& sizes,
-               std::size_t first_axis, std::optional<UnevenAxis> uneven = std::nullopt) {
-  std::vector<GroupShape> shapes;
-  std::vector<std::int64_t> counted = sizes;
-  std::int64_t stride = 1;
-  for (std::size_t a = 0; a < sizes.size(); ++a) {
-    if (a < first_axis) counted[a] = 1;
-    shapes.push_back(shape_of_axis(topology, stride, sizes[a]));
-    stride *= sizes[a];
-  }
-  return Mesh(
-      counted,
-      [shapes](Collective what, std::size_t axis, double bytes) {
-        return best_collective(what, shapes[axis], bytes).us;
-      },
-      std::move(uneven));
-}
-
 ComputeRates rates_of(const DeviceKind& kind) {
   ComputeRates rates;
   rates.flops_per_s = kind.flops_per_s;
@@ -171,7 +152,7 @@ void MeshEvaluator::fix_outer_axes(const StepWork& work, const std::vector<std::
     for (std::size_t a = 0; a < axis; ++a) within *= static_cast<double>(sizes[a]);
     for (auto& [type, flops] : rates.flops_per_s) flops = within * rates_.flops_per_s.at(type);
     rates.bytes_per_s = within * rates_.bytes_per_s;
-    const Mesh mesh = make_mesh(topology_, sizes, axis);
+    const Mesh mesh = mesh_of(sizes, axis);
     CostTables tables;
     const Sharding found = best_sharding(graph_, loops_, work, mesh, rates, sharding, tables);
     if (found.cost_us == kImpossible) return;
@@ -215,7 +196,7 @@ void MeshEvaluator::complete(const Freedom& freedom, const ShapeContext& context
 MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
                                 const MeshWeights& weights) const {
   const ShapeContext context = context_of(freedom, shape, weights);
-  const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
+  const Mesh mesh = mesh_of(context.axis_sizes, 0, context.uneven);
   CostTables tables;
   MeshPlan plan;
   plan.shape = shape;
@@ -232,7 +213,7 @@ void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& pl
   MeshWeights weights;
   weights.sums = kHiddenSums;
   const ShapeContext context = context_of(freedom, plan.shape, weights);
-  const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
+  const Mesh mesh = mesh_of(context.axis_sizes, 0, context.uneven);
   CostTables tables;
   int looked_at = 0;
   for_shardings(graph_, loops_, context.work, mesh, rates_, context.sharding, tables,
@@ -255,8 +236,35 @@ void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& pl
                 });
 }
 
+/// The innermost axes before `first_axis` count as of one device so far, although devices are
+/// there.
+Mesh MeshEvaluator::mesh_of(const std::vector<std::int64_t>& sizes, std::size_t first_axis,
+                            std::optional<UnevenAxis> uneven) const {
+  std::vector<const GroupShape*> groups;
+  std::vector<std::int64_t> counted = sizes;
+  std::int64_t stride = 1;
+  for (std::size_t a = 0; a < sizes.size(); ++a) {
+    if (a < first_axis) counted[a] = 1;
+    groups.push_back(&group_of(stride, sizes[a]));
+    stride *= sizes[a];
+  }
+  return Mesh(
+      counted,
+      [groups](Collective what, std::size_t axis, double bytes) {
+        return best_collective(what, *groups[axis], bytes).us;
+      },
+      std::move(uneven));
+}
+
+const GroupShape& MeshEvaluator::group_of(std::int64_t stride, std::int64_t count) const {
+  const std::lock_guard lock(routes_mutex_);
+  const auto [at, is_new] = groups_.try_emplace({stride, count});
+  if (is_new) at->second = shape_of_axis(topology_, stride, count);
+  return at->second;
+}
+
 const std::vector<Path>& MeshEvaluator::handovers_of(const MeshShape& shape) const {
-  const std::lock_guard lock(handovers_mutex_);
+  const std::lock_guard lock(routes_mutex_);
   const bool is_ring = shape.chunks > 1;
   const auto [at, is_new] = handovers_.try_emplace({shape.stages, is_ring});
   if (is_new) at->second = handovers(topology_, devices_, shape.stages, is_ring);
@@ -323,7 +331,7 @@ Sharding MeshEvaluator::least_sharding(const MeshShape& sizes, const CostWeights
   context.sharding.weights = weights;
   context.sharding.bucket_bytes = exchanged_bytes_;
   context.sharding.choices.takes_means = true;
-  const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
+  const Mesh mesh = mesh_of(context.axis_sizes, 0, context.uneven);
   CostTables tables;
   return best_sharding(graph_, loops_, context.work, mesh, rates_, context.sharding, tables);
 }

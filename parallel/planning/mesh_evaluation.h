@@ -104,6 +104,10 @@ class MeshEvaluator {
   std::int64_t batch_size(const std::vector<bool>& is_weight) const;
   double forward_us(const DeviceKind& kind) const;
   std::vector<Slowness> slowness_of_stages(const MeshShape& shape) const;
+  Mesh mesh_of(const std::vector<std::int64_t>& sizes, std::size_t first_axis,
+               std::optional<UnevenAxis> uneven = std::nullopt) const;
+  /// See shape_of_axis().
+  const GroupShape& group_of(std::int64_t stride, std::int64_t count) const;
   const std::vector<Path>& handovers_of(const MeshShape& shape) const;
   std::optional<UnevenAxis> uneven_axis(const MeshShape& shape) const;
   ShardingOptions sharding_options(const Freedom& freedom, const MeshShape& shape,
@@ -128,7 +132,9 @@ class MeshEvaluator {
   double exchanged_bytes_ = 0;  ///< Of all weights, once for each that reads them and once more.
   ModelOrder order_;
   std::vector<bool> residuals_;  ///< By tensor: it lies between blocks.
-  mutable std::mutex handovers_mutex_;
+  /// What follows from the routes of the machine, which may be long to walk.
+  mutable std::mutex routes_mutex_;
+  mutable std::map<std::pair<std::int64_t, std::int64_t>, GroupShape> groups_;
   mutable std::map<std::pair<std::int64_t, bool>, std::vector<Path>> handovers_;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kMostAnswers = 8;
 /// A bound that cannot rise by a larger share is left alone.
-constexpr double kCloseEnough = 5e-3;
+constexpr double kCloseEnough = 2e-3;
 /// Passes take most of the time of most steps: the first mixture is mostly that inequality.
 constexpr double kPassesAtFirst = 0.8;
 constexpr int kRounds = 400;

@@ -1,11 +1,14 @@
 // The bound of all plans: where one device does everything it is the step itself.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "parallel/planning/exchange_bound.h"
 #include "parallel/planning/mesh_planner.h"
 #include "parallel/planning/named.h"
+#include "parallel/planning/shape_bound.h"
+#include "parallel/step/pipeline_run.h"
 #include "tests/parallel/planned_network.h"
 
 namespace soapstone::parallel {
@@ -149,6 +152,38 @@ TEST(StepBound, CountsWhatMustBeExchanged) {
               1e-9 * bound.us);
   EXPECT_GT(bound.us, 0.85 * outcome.plan.time.total_us);
   EXPECT_LE(bound.us, outcome.plan.time.total_us);
+}
+
+/// Whatever the pieces of stages take, which are drawn so that some take next to nothing.
+TEST(StepBound, PipelinesEndNoEarlierThanTheInequalitiesSay) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> draw(-3, 2);
+  for (int k = 0; k < 3000; ++k) {
+    MeshShape shape;
+    shape.stages = 1 + static_cast<std::int64_t>(random() % 5);
+    shape.chunks = shape.stages == 1 ? 1 : 1 + static_cast<std::int64_t>(random() % 3);
+    shape.microbatches = 1 + static_cast<std::int64_t>(random() % 7);
+    if (shape.chunks > 1) shape.microbatches *= shape.stages;
+    const bool is_training = random() % 3 > 0;
+    StageShares shares;
+    shares.slowest = shares.updates = 1 / static_cast<double>(shape.stages);
+    std::vector<Path> handovers(static_cast<std::size_t>(shape.stages), Path{0.3, 1e9});
+    const std::int64_t pieces = shape.stages * shape.chunks;
+    shares.handovers_us = 0.3 * static_cast<double>(pieces - 1);
+    CostParts parts;
+    std::vector<PieceTimes> times;
+    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+      times.push_back(
+          {std::pow(10, draw(random)), is_training ? std::pow(10, draw(random)) : 0, 0});
+      parts.forward += times.back().forward_us;
+      parts.backward += times.back().backward_us;
+    }
+    const double end_us = run_pipeline(shape, is_training, times, handovers).end_us;
+    for (const StepInequality& each : step_inequalities(shape, shares, is_training))
+      ASSERT_LE(each.us + weighted_us(each.weights, parts), end_us * (1 + 1e-9))
+          << shape.stages << " stages, " << shape.chunks << " chunks, " << shape.microbatches
+          << " microbatches, case " << k;
+  }
 }
 
 TEST(StepBound, IsTheSameOnAnyNumberOfThreads) {
