@@ -70,7 +70,7 @@ class MeshEvaluator {
   /// be: others by the cost that leaves out what hides exchanges of weights, until none can be
   /// faster than `plan` or `limit_us`, or until so many were looked at. For several threads.
   void refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const;
-  /// No plan's step takes less, whatever its shape: nothing is exchanged.
+  /// No plan's step takes less, whatever its shape, as nothing is exchanged.
   StepBound lower_bound() const;
   /// What one of so many microbatches has to do at least, whatever is computed again.
   StepWork least_work(std::int64_t microbatches) const;

@@ -28,17 +28,17 @@ core::Result<MeshPlanOutcome> plan_on_meshes(const MeshEvaluator& evaluator, con
                                              int threads, core::ProgressSink& progress,
                                              const core::StopToken& stop);
 
-/// The bound of a plan that was made with that freedom. It holds for every plan that `best` or a
-/// strategy with a name can make, of whatever sizes. Bisection cuts along three axes what `best`
-/// cuts along one at a time: where it may be used, the bound leaves out what must be exchanged.
-StepBound bound_of_plan(const MeshEvaluator& evaluator, const Freedom& freedom, double plan_us,
-                        int threads, const core::StopToken& stop);
-
 /// The same with the freedom of the options. `is_weight` by tensor. Errors: those of
 /// check_devices(); kUnsupported also if the machine is none for the strategy.
 core::Result<MeshPlanOutcome>
 plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
                const Topology& topology, const MeshPlanOptions& options,
                core::ProgressSink& progress, const core::StopToken& stop);
+
+/// The bound of a plan that was made with that freedom. It holds for every plan that `best` or a
+/// strategy with a name can make, of whatever sizes. Bisection cuts along three axes what `best`
+/// cuts along one at a time: where it may be used, the bound leaves out what must be exchanged.
+StepBound bound_of_plan(const MeshEvaluator& evaluator, const Freedom& freedom, double plan_us,
+                        int threads, const core::StopToken& stop);
 
 }  // namespace soapstone::parallel
