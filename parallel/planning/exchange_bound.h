@@ -1,4 +1,5 @@
-// What no step takes less, with what must be exchanged: the least that any shape of a mesh admits.
+// A lower bound of a step that counts what must be exchanged: the least that any shape of a mesh
+// admits. Knows shapes, and asks MeshEvaluator what cuts cost.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace soapstone::parallel {
 
 struct ExchangeBoundOptions {
   double enough_us = kImpossible;   ///< A bound of so much need not be raised.
-  std::int64_t most_shardings = 0;  ///< That may be looked for.
+  std::int64_t most_shardings = 0;  ///< So many may be looked for.
   int threads = 1;                  ///< Changes nothing but the time it takes; 0: all cores.
 };
 

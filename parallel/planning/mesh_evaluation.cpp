@@ -16,7 +16,7 @@ ComputeRates rates_of(const DeviceKind& kind) {
   return rates;
 }
 
-/// What either has to do.
+/// No more of anything than either has to do.
 StepWork least_of(StepWork work, const StepWork& other) {
   for (std::size_t n = 0; n < work.nodes.size(); ++n) {
     work.nodes[n].flops = std::min(work.nodes[n].flops, other.nodes[n].flops);
@@ -65,12 +65,13 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
       slowness_.push_back({forward_us(other) / forward_us(kind),
                            kind.memory_bytes_per_s / other.memory_bytes_per_s});
   batch_ = batch_size(is_weight);
-  for (std::size_t t = 0; t < work_.tensors.size(); ++t) {
-    if (!work_.tensors[t].is_weight) continue;
-    weight_bytes_ += work_.tensors[t].bytes;
-    exchanged_bytes_ +=
-        work_.tensors[t].bytes * static_cast<double>(1 + graph.consumers(core::TensorId(t)).size());
-  }
+  for (const TensorWork& tensor : work_.tensors)
+    if (tensor.is_weight) weight_bytes_ += tensor.bytes;
+  exchanged_bytes_ = weight_bytes_;
+  for (const core::NodeId id : graph.order())
+    for (const core::TensorId input : graph.node(id).inputs)
+      if (input.valid() && work_.tensors[input.index()].is_weight)
+        exchanged_bytes_ += work_.tensors[input.index()].bytes;
   order_ = model_order(graph, work_);
   residuals_ = crossing_narrowly(graph, order_);
   weight_type_ = options.precision.value_or(narrowest_weight(is_weight));

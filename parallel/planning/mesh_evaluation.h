@@ -29,7 +29,7 @@ struct MeshWeights {
 
 /// How much of the whole model the slowest stage does at least. Times are as on slowest devices.
 struct StageShares {
-  double slowest = 1;       ///< What the slowest stage takes, as a share of the work of all stages.
+  double slowest = 1;       ///< The slowest stage's share of the work of all, at least.
   double fastest = 1;       ///< How long the fastest stage takes for work, as a share.
   double updates = 1;       ///< As `slowest`, of the updates of all stages.
   double handovers_us = 0;  ///< Latencies on the way of a microbatch through all pieces.
@@ -72,7 +72,7 @@ class MeshEvaluator {
   void refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const;
   /// No plan's step takes less, whatever its shape, as nothing is exchanged.
   StepBound lower_bound() const;
-  /// What one of so many microbatches has to do at least, whatever is computed again.
+  /// The work of one of so many microbatches, at least, whatever is computed again.
   StepWork least_work(std::int64_t microbatches) const;
   /// The passes of one microbatch, whose work that is, through all stages of the shape's number and
   /// kind, if nothing is exchanged. Times are as on slowest devices where the shape is even.
@@ -129,10 +129,10 @@ class MeshEvaluator {
   std::vector<Slowness> slowness_;  ///< Of each kind, relative to it; empty if all are alike.
   double memory_ = 0;
   double weight_bytes_ = 0;     ///< Of all weights.
-  double exchanged_bytes_ = 0;  ///< Of all weights, once for each that reads them and once more.
+  double exchanged_bytes_ = 0;  ///< All weights, once for each that reads them and once more.
   ModelOrder order_;
   std::vector<bool> residuals_;  ///< By tensor: it lies between blocks.
-  /// What follows from the routes of the machine, which may be long to walk.
+  /// These follow from the routes of the machine, which may be long to walk.
   mutable std::mutex routes_mutex_;
   mutable std::map<std::pair<std::int64_t, std::int64_t>, GroupShape> groups_;
   mutable std::map<std::pair<std::int64_t, bool>, std::vector<Path>> handovers_;

@@ -431,7 +431,7 @@ StepBound bound_of_plan(const MeshEvaluator& evaluator, const Freedom& freedom, 
   if (freedom.bisects) return bound;
   ExchangeBoundOptions options;
   options.enough_us = evaluator.nodes() <= kFewNodes ? plan_us : kCloseEnough * plan_us;
-  options.most_shardings = kNodesLookedAt / evaluator.nodes();
+  options.most_shardings = kNodesLookedAt / std::max<std::int64_t>(evaluator.nodes(), 1);
   if (options.most_shardings < kFewShardings) options.most_shardings = 0;
   options.threads = threads;
   const double us = std::min(plan_us, least_step_us(evaluator, options, stop));

@@ -1,5 +1,5 @@
-// What a step on meshes of one shape takes at least, whatever the cuts: inequalities between a step
-// and what its parts take, and the cuts that are best for a mixture of them.
+// A lower bound of all steps on meshes of one shape, whatever the cuts: inequalities between the
+// time of a step and its parts, and the cuts that cost least under a mixture of them.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,8 @@ struct StepInequality {
   double us = 0;
 };
 
-/// Those that hold for a shape with these stages, microbatches and, where `chunks` is more than 1,
-/// that many chunks or any other number above 1.
+/// Inequalities that hold for a shape with these stages, microbatches and, where `chunks` is more
+/// than 1, that many chunks or any other number above 1.
 std::vector<StepInequality> step_inequalities(const MeshShape& shape, const StageShares& shares,
                                               bool is_training);
 
@@ -41,7 +41,7 @@ class ShapeBound {
   std::vector<double> mixture_, best_;  ///< To be answered next; that says the most so far.
   /// By answer, then by inequality: what the inequality says of the cuts that were found.
   std::vector<std::vector<double>> answers_;
-  double us_ = 0, most_us_ = kImpossible;  ///< Of the bound: so far, and ever.
+  double us_ = 0, most_us_ = kImpossible;  ///< The bound so far, and what it can reach.
 };
 
 }  // namespace soapstone::parallel

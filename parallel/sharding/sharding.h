@@ -15,9 +15,9 @@ namespace soapstone::parallel {
 struct CostWeights {
   /// The work of a pass of one microbatch, with its changes of layout.
   double forward = 1, backward = 1;
-  /// What one microbatch exchanges for weights that are cut: gathered values, scattered gradients.
+  /// Exchanges of one microbatch for weights that are cut: gathered values, scattered gradients.
   double gathers = 1, scatters = 1;
-  double sums = 1;  ///< Of gradients of weights that are whole, once a step.
+  double sums = 1;  ///< Gradients of weights that are whole are summed once a step.
   double updates = 1;
 };
 
@@ -83,14 +83,14 @@ struct WeightExchange {
   bool is_gathered = false;
 };
 
-/// What CostWeights weigh: microseconds of one microbatch, of a step for sums and updates.
+/// CostWeights weigh these: microseconds of one microbatch, of a step for sums and updates.
 struct CostParts {
   double forward = 0, backward = 0;
   double gathers = 0, scatters = 0;  ///< Gathers of all passes.
   double sums = 0, updates = 0;
 };
 
-/// What these parts cost, without a price of memory.
+/// The cost of these parts, without a price of memory.
 double weighted_us(const CostWeights& weights, const CostParts& parts);
 
 struct Sharding {
