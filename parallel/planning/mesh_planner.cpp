@@ -426,11 +426,11 @@ class MeshPlanner {
 StepBound bound_of_plan(const MeshEvaluator& evaluator, const Freedom& freedom, double plan_us,
                         int threads, const core::StopToken& stop) {
   constexpr std::int64_t kFewNodes = 150, kNodesLookedAt = 40'000, kFewShardings = 50;
-  constexpr double kCloseEnough = 0.75;
+  constexpr double kClose = 0.9, kCloseEnough = 0.75;
   StepBound bound = evaluator.lower_bound();
   if (freedom.bisects) return bound;
   ExchangeBoundOptions options;
-  options.enough_us = evaluator.nodes() <= kFewNodes ? plan_us : kCloseEnough * plan_us;
+  options.enough_us = (evaluator.nodes() <= kFewNodes ? kClose : kCloseEnough) * plan_us;
   options.most_shardings = kNodesLookedAt / std::max<std::int64_t>(evaluator.nodes(), 1);
   if (options.most_shardings < kFewShardings) options.most_shardings = 0;
   options.threads = threads;
