@@ -77,9 +77,10 @@ std::string bound_line(const jobs::PlanOutcome& outcome) {
   const parallel::StepBound& bound = outcome.lower_bound;
   return fmt::format(
       "  lower bound  {}, {:.1f} % below (starting kernels {}, arithmetic {}, passes "
-      "over memory {})\n",
+      "over memory {}, exchanges {})\n",
       time_text(bound.us), 100 * (1 - bound.us / outcome.plan.time.total_us),
-      time_text(bound.launches_us), time_text(bound.arithmetic_us), time_text(bound.traffic_us));
+      time_text(bound.launches_us), time_text(bound.arithmetic_us), time_text(bound.traffic_us),
+      time_text(bound.exchanges_us));
 }
 
 std::string memory_line(const parallel::StepMemory& memory, double limit_bytes) {

@@ -17,25 +17,6 @@ MeshPlan blank(const Freedom& freedom, const MeshShape& shape) {
   return plan;
 }
 
-/// A mesh whose innermost axes count as of one device so far, although devices are there.
-Mesh make_mesh(const Topology& topology, const std::vector<std::int64_t>& sizes,
-               std::size_t first_axis, std::optional<UnevenAxis> uneven = std::nullopt) {
-  std::vector<GroupShape> shapes;
-  std::vector<std::int64_t> counted = sizes;
-  std::int64_t stride = 1;
-  for (std::size_t a = 0; a < sizes.size(); ++a) {
-    if (a < first_axis) counted[a] = 1;
-    shapes.push_back(shape_of_axis(topology, stride, sizes[a]));
-    stride *= sizes[a];
-  }
-  return Mesh(
-      counted,
-      [shapes](Collective what, std::size_t axis, double bytes) {
-        return best_collective(what, shapes[axis], bytes).us;
-      },
-      std::move(uneven));
-}
-
 ComputeRates rates_of(const DeviceKind& kind) {
   ComputeRates rates;
   rates.flops_per_s = kind.flops_per_s;
@@ -76,12 +57,17 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
   batch_ = batch_size(is_weight);
   for (const TensorWork& tensor : work_.tensors)
     if (tensor.is_weight) weight_bytes_ += tensor.bytes;
+  exchanged_bytes_ = weight_bytes_;
+  for (const core::NodeId id : graph.order())
+    for (const core::TensorId input : graph.node(id).inputs)
+      if (input.valid() && work_.tensors[input.index()].is_weight)
+        exchanged_bytes_ += work_.tensors[input.index()].bytes;
   order_ = model_order(graph, work_);
   residuals_ = crossing(graph, order_, order_.is_narrow);
+  weight_type_ = options.precision.value_or(narrowest_weight(is_weight));
   if (!options.is_training) return;
   add_recomputation();
   loss_ = loss_region(graph, work_);
-  weight_type_ = options.precision.value_or(narrowest_weight(is_weight));
 }
 
 /// Levels at which less is kept than at those below.
@@ -161,9 +147,9 @@ ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const Me
   sharding.choices.policies = freedom.policies;
   sharding.choices.microbatches = shape.microbatches;
   sharding.is_training = options_.is_training;
-  sharding.microbatch_weight = microbatch_weight(shape);
+  const double often = microbatch_weight(shape);
+  sharding.weights = {often, often, often * weights.sums, often * weights.sums, weights.sums, 1};
   sharding.us_per_byte = weights.us_per_byte;
-  sharding.sum_weight = weights.sums;
   sharding.most_cases = weights.most_cases;
   sharding.bucket_bytes = std::min(freedom.bucket_bytes.value_or(kUsualBucket), weight_bytes_);
   constexpr std::int64_t kFullestStage = 0;
@@ -194,7 +180,7 @@ void MeshEvaluator::fix_outer_axes(const StepWork& work, const std::vector<std::
     for (std::size_t a = 0; a < axis; ++a) within *= static_cast<double>(sizes[a]);
     for (auto& [type, flops] : rates.flops_per_s) flops = within * rates_.flops_per_s.at(type);
     rates.bytes_per_s = within * rates_.bytes_per_s;
-    const Mesh mesh = make_mesh(topology_, sizes, axis);
+    const Mesh mesh = mesh_of(sizes, axis);
     CostTables tables;
     const Sharding found = best_sharding(graph_, loops_, work, mesh, rates, sharding, tables);
     if (found.cost_us == kImpossible) return;
@@ -237,7 +223,7 @@ void MeshEvaluator::complete(const Freedom& freedom, const ShapeContext& context
 MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
                                 const MeshWeights& weights) const {
   const ShapeContext context = context_of(freedom, shape, weights);
-  const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
+  const Mesh mesh = mesh_of(context.axis_sizes, 0, context.uneven);
   CostTables tables;
   MeshPlan plan = blank(freedom, shape);
   plan.sharding =
@@ -253,7 +239,7 @@ void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& pl
   MeshWeights weights;
   weights.sums = kHiddenSums;
   const ShapeContext context = context_of(freedom, plan.shape, weights);
-  const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
+  const Mesh mesh = mesh_of(context.axis_sizes, 0, context.uneven);
   CostTables tables;
   int looked_at = 0;
   for_shardings(graph_, loops_, context.work, mesh, rates_, context.sharding, tables,
@@ -277,12 +263,39 @@ void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& pl
 
 MeshPlan MeshEvaluator::timed_again(const Freedom& freedom, MeshPlan plan) const {
   const ShapeContext context = context_of(freedom, plan.shape, {});
-  complete(freedom, context, make_mesh(topology_, context.axis_sizes, 0, context.uneven), plan);
+  complete(freedom, context, mesh_of(context.axis_sizes, 0, context.uneven), plan);
   return plan;
 }
 
+/// The innermost axes before `first_axis` count as of one device so far, although devices are
+/// there.
+Mesh MeshEvaluator::mesh_of(const std::vector<std::int64_t>& sizes, std::size_t first_axis,
+                            std::optional<UnevenAxis> uneven) const {
+  std::vector<const GroupShape*> groups;
+  std::vector<std::int64_t> counted = sizes;
+  std::int64_t stride = 1;
+  for (std::size_t a = 0; a < sizes.size(); ++a) {
+    if (a < first_axis) counted[a] = 1;
+    groups.push_back(&group_of(stride, sizes[a]));
+    stride *= sizes[a];
+  }
+  return Mesh(
+      counted,
+      [groups](Collective what, std::size_t axis, double bytes) {
+        return best_collective(what, *groups[axis], bytes).us;
+      },
+      std::move(uneven));
+}
+
+const GroupShape& MeshEvaluator::group_of(std::int64_t stride, std::int64_t count) const {
+  const std::lock_guard lock(routes_mutex_);
+  const auto [at, is_new] = groups_.try_emplace({stride, count});
+  if (is_new) at->second = shape_of_axis(topology_, stride, count);
+  return at->second;
+}
+
 const std::vector<Path>& MeshEvaluator::handovers_of(const MeshShape& shape) const {
-  const std::lock_guard lock(handovers_mutex_);
+  const std::lock_guard lock(routes_mutex_);
   const bool is_ring = shape.chunks > 1;
   const auto [at, is_new] = handovers_.try_emplace({shape.stages, is_ring});
   if (is_new) at->second = handovers(topology_, devices_, shape.stages, is_ring);
@@ -340,7 +353,76 @@ std::vector<Slowness> MeshEvaluator::slowness_of_stages(const MeshShape& shape) 
   return stages;
 }
 
-StepBound MeshEvaluator::lower_bound() const {
+Sharding MeshEvaluator::least_sharding(const MeshShape& sizes, const CostWeights& weights) const {
+  MeshShape shape = sizes;
+  shape.gathers_once = true;
+  const Freedom freedom;
+  ShapeContext context = context_of(freedom, shape, {});
+  context.work = least_work(shape.microbatches);
+  context.sharding.weights = weights;
+  context.sharding.bucket_bytes = exchanged_bytes_;
+  context.sharding.choices.takes_means = true;
+  const Mesh mesh = mesh_of(context.axis_sizes, 0, context.uneven);
+  CostTables tables;
+  return best_sharding(graph_, loops_, context.work, mesh, rates_, context.sharding, tables);
+}
+
+StepWork MeshEvaluator::least_work(std::int64_t microbatches) const {
+  return per_microbatch(graph_, loops_, work_, microbatches);
+}
+
+StageShares MeshEvaluator::stage_shares(const MeshShape& shape) const {
+  StageShares shares{0, 1, kImpossible, 0};
+  double rates = 0;
+  std::vector<Slowness> slowness =
+      shape.is_uneven ? std::vector<Slowness>() : slowness_of_stages(shape);
+  slowness.resize(static_cast<std::size_t>(shape.stages));
+  for (const Slowness& stage : slowness) {
+    rates += 1 / stage.work;
+    shares.fastest = std::min(shares.fastest, stage.work);
+    shares.updates = std::min(shares.updates, stage.update / stage.work);
+  }
+  shares.slowest = 1 / rates;
+  shares.updates /= rates;
+  const std::vector<Path>& paths = handovers_of(shape);
+  for (std::size_t s = 0; s < paths.size(); ++s) {
+    const bool closes_ring = s + 1 == static_cast<std::size_t>(shape.stages);
+    const std::int64_t times = shape.chunks - (closes_ring ? 1 : 0);
+    shares.handovers_us += static_cast<double>(times) * paths[s].latency_us;
+  }
+  return shares;
+}
+
+/// Unlike devices end at the same time at best: each kind counts in proportion to what it does of
+/// the whole model in a time, and an operator is where it costs least then. The tail of a kernel,
+/// which larger parts have less of, is left out.
+PassesBound MeshEvaluator::least_passes(const MeshShape& shape, const StepWork& work) const {
+  StepBoundInput input = bound_input();
+  input.works = {&work};
+  const double devices = static_cast<double>(devices_ / shape.stages);
+  if (!shape.is_uneven) {
+    input.kinds = {{rates_, devices, 1}};
+    return passes_bound(input);
+  }
+  double steps = 0, all = 0;
+  for (const BoundedKind& kind : input.kinds) {
+    steps += kind.devices / kind.slowness;
+    all += kind.devices;
+  }
+  for (BoundedKind& kind : input.kinds) {
+    const double counts = all / kind.slowness / steps;
+    for (auto& [type, flops] : kind.rates.flops_per_s) flops /= counts;
+    kind.rates.bytes_per_s /= counts;
+    kind.rates.tail_us = 0;
+    kind.devices *= devices / all;
+    kind.slowness = 1;
+  }
+  return passes_bound(input);
+}
+
+StepBound MeshEvaluator::lower_bound() const { return step_bound(bound_input()); }
+
+StepBoundInput MeshEvaluator::bound_input() const {
   StepBoundInput input{graph_, {&work_}, {}, options_.part_times, {}};
   std::map<std::size_t, double> devices_of_kind;
   for (std::int64_t d = 0; d < devices_; ++d)
@@ -355,7 +437,7 @@ StepBound MeshEvaluator::lower_bound() const {
     input.updated_bytes =
         kPassesOverWeights + kPassesOverStates * memory.state_bytes_per_weight_byte;
   }
-  return step_bound(input);
+  return input;
 }
 
 /// Of the whole model on one device.

@@ -24,6 +24,14 @@ struct MeshWeights {
   std::size_t most_cases = EliminationOptions{}.most_cases;  ///< Of the search for cuts.
 };
 
+/// How much of the whole model the slowest stage does at least. Times are as on slowest devices.
+struct StageShares {
+  double slowest = 1;       ///< The slowest stage's share of the work of all, at least.
+  double fastest = 1;       ///< How long the fastest stage takes for work, as a share.
+  double updates = 1;       ///< As `slowest`, of the updates of all stages.
+  double handovers_us = 0;  ///< Latencies on the way of a microbatch through all pieces.
+};
+
 class MeshEvaluator {
  public:
   /// All but `is_weight` must outlive this.
@@ -41,6 +49,8 @@ class MeshEvaluator {
   /// Whether positions on its outermost axis have devices of different rates.
   bool can_be_uneven(const MeshShape& shape) const;
   bool is_training() const { return options_.is_training; }
+  bool has_unlike_devices() const { return !slowness_.empty(); }
+  bool has_measured_parts() const { return options_.part_times != nullptr; }
 
   /// Errors: kUnsupported.
   core::Status check(const Premises& premises) const {
@@ -59,10 +69,22 @@ class MeshEvaluator {
   /// be: others by the cost that leaves out what hides exchanges of weights, until none can be
   /// faster than `plan` or `limit_us`, or until so many were looked at. For several threads.
   void refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const;
-  /// The same cuts with the number of pieces and the buckets that the plan says. For several threads.
+  /// The same cuts with the number of pieces and the buckets that the plan says. For several
+  /// threads.
   MeshPlan timed_again(const Freedom& freedom, MeshPlan plan) const;
-  /// No plan's step takes less.
+  /// No plan's step takes less, whatever its shape, as nothing is exchanged.
   StepBound lower_bound() const;
+  /// The work of one of so many microbatches, at least, whatever is computed again.
+  StepWork least_work(std::int64_t microbatches) const;
+  /// The passes of one microbatch, whose work that is, through all stages of the shape's number and
+  /// kind, if nothing is exchanged. Times are as on slowest devices where the shape is even.
+  PassesBound least_passes(const MeshShape& shape, const StepWork& work) const;
+  /// Costs least among the cuts of all shapes with these sizes, whatever is computed again and
+  /// however often weights are gathered; whether or not it fits. `lower_bound_us` and `parts` are
+  /// no more than those of a step. For several threads.
+  Sharding least_sharding(const MeshShape& sizes, const CostWeights& weights) const;
+  /// How the stages of a pipeline share what all have to do. With several chunks: two or more.
+  StageShares stage_shares(const MeshShape& shape) const;
 
  private:
   /// The inputs that all plans of a shape share.
@@ -77,6 +99,7 @@ class MeshEvaluator {
   /// Completes a plan that has its shape and its sharding.
   void complete(const Freedom& freedom, const ShapeContext& context, const Mesh& mesh,
                 MeshPlan& plan) const;
+  StepBoundInput bound_input() const;
   const DeviceKind& slowest_kind() const;
   double least_memory_bytes() const;
   const StepWork& work_of(Recompute what) const;
@@ -85,6 +108,10 @@ class MeshEvaluator {
   std::int64_t batch_size(const std::vector<bool>& is_weight) const;
   double forward_us(const DeviceKind& kind) const;
   std::vector<Slowness> slowness_of_stages(const MeshShape& shape) const;
+  Mesh mesh_of(const std::vector<std::int64_t>& sizes, std::size_t first_axis,
+               std::optional<UnevenAxis> uneven = std::nullopt) const;
+  /// See shape_of_axis().
+  const GroupShape& group_of(std::int64_t stride, std::int64_t count) const;
   const std::vector<Path>& handovers_of(const MeshShape& shape) const;
   std::optional<UnevenAxis> uneven_axis(const MeshShape& shape) const;
   ShardingOptions sharding_options(const Freedom& freedom, const MeshShape& shape,
@@ -105,10 +132,13 @@ class MeshEvaluator {
   ComputeRates rates_;              ///< Of the slowest kind.
   std::vector<Slowness> slowness_;  ///< Of each kind, relative to it; empty if all are alike.
   double memory_ = 0;
-  double weight_bytes_ = 0;  ///< Of all weights.
+  double weight_bytes_ = 0;     ///< Of all weights.
+  double exchanged_bytes_ = 0;  ///< All weights, once for each that reads them and once more.
   ModelOrder order_;
   std::vector<bool> residuals_;  ///< By tensor: it lies between blocks.
-  mutable std::mutex handovers_mutex_;
+  /// These follow from the routes of the machine, which may be long to walk.
+  mutable std::mutex routes_mutex_;
+  mutable std::map<std::pair<std::int64_t, std::int64_t>, GroupShape> groups_;
   mutable std::map<std::pair<std::int64_t, bool>, std::vector<Path>> handovers_;
 };
 

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "core/tasks/tasks.h"
+#include "parallel/planning/exchange_bound.h"
 #include "parallel/planning/memory_fit.h"
 
 namespace soapstone::parallel {
@@ -44,7 +45,6 @@ class MeshPlanner {
     outcome.memory_bytes = memory_;
     outcome.fits = best->time.peak_bytes <= memory_;
     outcome.meshes_tried = tried_.size();
-    outcome.lower_bound = evaluator_.lower_bound();
     return outcome;
   }
 
@@ -482,7 +482,7 @@ class MeshPlanner {
   const core::StopToken& stop_;
   core::TaskArena arena_;
   std::map<MeshShape, MeshPlan> tried_;  ///< The best plan of each shape.
-  std::string broken_;                ///< The premise that the first plan broke that broke one.
+  std::string broken_;                   ///< The premise that the first plan broke that broke one.
   std::set<MeshShape> considered_;       ///< As core_of() has them.
   std::set<MeshShape> does_not_fit_;     ///< Of these: without a price of memory.
 };
@@ -522,7 +522,11 @@ plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
   SOAPSTONE_ASSIGN_OR_RETURN(const Freedom freedom,
                              freedom_on(topology, devices, options.freedom, options.sizes));
   const MeshEvaluator evaluator(graph, is_weight, topology, options);
-  return plan_on_meshes(evaluator, freedom, options.threads, progress, stop);
+  SOAPSTONE_ASSIGN_OR_RETURN(MeshPlanOutcome outcome,
+                             plan_on_meshes(evaluator, freedom, options.threads, progress, stop));
+  outcome.lower_bound =
+      bound_of_plan(evaluator, freedom, outcome.plan.time.total_us, options.threads, stop);
+  return outcome;
 }
 
 }  // namespace soapstone::parallel

@@ -12,7 +12,7 @@ namespace soapstone::parallel {
 
 struct MeshPlanOutcome {
   MeshPlan plan;
-  StepBound lower_bound;
+  StepBound lower_bound;  ///< Filled in by the functions that take a graph.
   std::size_t meshes_tried = 0;
   double memory_bytes = 0;  ///< Of the device with the least of those that are used, or the limit.
   bool fits = true;         ///< False: the least memory found is more than there is.

@@ -28,6 +28,13 @@ class BoundMaker {
     return in_turn.us >= at_once_us ? in_turn : StepBound{at_once_us, 0, at_once_us, 0};
   }
 
+  PassesBound passes() {
+    for (const core::NodeId id : input_.graph.order())
+      if (!input_.graph.is_constant_expression(id)) add(id);
+    return {forward_us_,
+            bound_.launches_us + bound_.arithmetic_us + bound_.traffic_us - forward_us_};
+  }
+
  private:
   /// The share of the time of kernels that somebody measured, at least.
   double scale_of(core::NodeId id) const {
@@ -37,7 +44,9 @@ class BoundMaker {
 
   void add(core::NodeId id) {
     const double scale = scale_of(id);
-    for (const LeastTime& kernel : fewest(id)) {
+    const std::vector<LeastTime> kernels = fewest(id);
+    if (!kernels.empty()) forward_us_ += scale * kernels.front().us();
+    for (const LeastTime& kernel : kernels) {
       bound_.launches_us += scale * kernel.launch_us;
       const bool is_arithmetic = kernel.arithmetic_us > kernel.traffic_us;
       (is_arithmetic ? bound_.arithmetic_us : bound_.traffic_us) +=
@@ -153,15 +162,19 @@ class BoundMaker {
   const StepBoundInput& input_;
   double devices_ = 0;
   StepBound bound_;
+  double forward_us_ = 0;
 };
 
 }  // namespace
 
 std::string_view StepBound::binding() const {
+  if (exchanges_us > std::max({launches_us, arithmetic_us, traffic_us})) return "exchanges";
   if (launches_us > std::max(arithmetic_us, traffic_us)) return "launches";
   return arithmetic_us >= traffic_us ? "arithmetic" : "traffic";
 }
 
 StepBound step_bound(const StepBoundInput& input) { return BoundMaker(input).bound(); }
+
+PassesBound passes_bound(const StepBoundInput& input) { return BoundMaker(input).passes(); }
 
 }  // namespace soapstone::parallel

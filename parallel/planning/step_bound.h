@@ -16,8 +16,10 @@ struct StepBound {
   double us = 0;
   /// Of that: to start kernels, for arithmetic, and for passes over memory, updates included.
   double launches_us = 0, arithmetic_us = 0, traffic_us = 0;
+  /// The rest: to exchange what has to be exchanged, or to avoid that.
+  double exchanges_us = 0;
 
-  /// The largest of these: `launches`, `arithmetic` or `traffic`.
+  /// The largest of these: `launches`, `arithmetic`, `traffic` or `exchanges`.
   std::string_view binding() const;
 };
 
@@ -43,5 +45,11 @@ struct StepBoundInput {
 /// in turn, in one microbatch, each on all devices. Or, if that is more: all contractions, each
 /// device at its best rate.
 StepBound step_bound(const StepBoundInput& input);
+
+struct PassesBound {
+  double forward_us = 0, backward_us = 0;
+};
+/// Every operator takes its turn, on all devices of `input`; without updates.
+PassesBound passes_bound(const StepBoundInput& input);
 
 }  // namespace soapstone::parallel

@@ -1,5 +1,7 @@
 #include "parallel/planning/strategies.h"
 
+#include "parallel/planning/exchange_bound.h"
+
 namespace soapstone::parallel {
 namespace {
 
@@ -25,6 +27,7 @@ plan_strategies(const core::Graph& graph, const std::vector<bool>& is_weight,
   };
   const NamedStrategy& best = named_strategies().front();
   const bool is_best = strategy.name == best.name;
+  const NamedStrategy* made_with = &strategy;
   PlannedStrategies planned;
   SOAPSTONE_ASSIGN_OR_RETURN(planned.chosen, plan_with(strategy));
   planned.meshes_tried = planned.chosen.meshes_tried;
@@ -35,9 +38,14 @@ plan_strategies(const core::Graph& graph, const std::vector<bool>& is_weight,
     core::Result<MeshPlanOutcome> outcome = plan_with(other);
     if (!outcome && outcome.error().code == core::ErrorCode::kInterrupted) break;
     if (outcome) planned.meshes_tried += outcome->meshes_tried;
-    if (is_best && outcome && is_better(*outcome, planned.chosen)) planned.chosen = *outcome;
+    if (is_best && outcome && is_better(*outcome, planned.chosen)) {
+      planned.chosen = *outcome;
+      made_with = &other;
+    }
     planned.others.push_back({&other, std::move(outcome)});
   }
+  planned.chosen.lower_bound = bound_of_plan(
+      evaluator, made_with->freedom, planned.chosen.plan.time.total_us, options.threads, stop);
   return planned;
 }
 

@@ -268,7 +268,7 @@ class ChoiceMaker {
       if (here.backward_us == 0) continue;
       time.backward_us = exchange_us + (own_.runs_again ? time.forward_us : 0) + here.backward_us;
     }
-    const PartTime whole = shares_batch() ? mean(times) : longest(times);
+    const PartTime whole = options_.takes_means || shares_batch() ? mean(times) : longest(times);
     now_.forward_us = whole.forward_us;
     now_.backward_us = whole.backward_us;
     if (times.size() > 1) now_.by_position = std::move(times);

@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace soapstone::parallel {
+namespace {
+
+/// Some of it has a weight of its own. Rounds as `us` times `weight` does where both are equal.
+double partly_weighted_us(double us, double weight, double others_us, double others_weight) {
+  return us * weight + others_us * (others_weight - weight);
+}
+
+}  // namespace
 
 double LayoutChanges::bytes_on_device(const TensorWork& tensor, const Layout& layout) const {
   return tensor.bytes / tensor.turns * mesh_.largest_piece(layout);
@@ -34,7 +42,7 @@ void LayoutChanges::keep(const TensorWork& tensor, const Layout& from, const Lay
   const double before = keeping.holds ? bytes_on_device(tensor, from) : 0;
   const double behind = bytes_on_device(tensor, to);
   const bool is_free = change.forward.us == 0 || !keeping.rereads || options_.recomputes;
-  const double again_us = is_free ? 0 : change.forward.us * options_.microbatch_weight;
+  const double again_us = is_free ? 0 : change.forward.us * options_.weights.backward;
   const bool keeps_before = !is_partial && (is_free ? before < behind
                                                     : (options_.keeps_pieces && before < behind) ||
                                                           before * price_of_memory() + again_us <
@@ -62,13 +70,16 @@ double LayoutChanges::cost(const TensorWork& tensor, const Layout& from, const L
                            Keeping keeping) const {
   if (!is_allowed(tensor, from, to)) return kImpossible;
   const LayoutChange made = change(tensor, from, to, keeping);
-  const double often = options_.microbatch_weight;
-  if (tensor.is_weight) {
-    const double times = made.forward.us > 0 ? often : 1;
-    return options_.sum_weight * times * (made.forward.us * weight_passes() + made.backward.us);
-  }
+  const CostWeights& weights = options_.weights;
+  if (tensor.is_weight)
+    return made.forward.us == 0
+               ? weights.sums * made.backward.us
+               : partly_weighted_us(made.forward.us * weight_passes() + made.backward.us,
+                                    weights.gathers, made.backward.us, weights.scatters);
   const double passes = options_.recomputes ? 2 : 1;
-  const double us = (made.forward.us * passes + made.again.us + made.backward.us) * often;
+  const double backward_us = made.forward.us * (passes - 1) + made.again.us + made.backward.us;
+  const double us = partly_weighted_us(made.forward.us * passes + made.again.us + made.backward.us,
+                                       weights.forward, backward_us, weights.backward);
   if (options_.recomputes) return us;
   return us + made.kept_bytes * price_of_memory();
 }

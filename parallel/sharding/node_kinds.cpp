@@ -33,9 +33,12 @@ void NodeKinds::fill(core::NodeId id, NodeKind& kind) {
 }
 
 double NodeKinds::own_cost(core::NodeId id, const NodeChoice& choice) const {
+  const CostWeights& weights = context_.options.weights;
   const double again = context_.options.recomputes ? 1 : 0;
-  return (choice.forward_us * (1 + again) + choice.backward_us + result_sums(id, choice).us) *
-         context_.options.microbatch_weight;
+  const double us =
+      choice.forward_us * (1 + again) + choice.backward_us + result_sums(id, choice).us;
+  const double backward_us = again * choice.forward_us + choice.backward_us;
+  return us * weights.forward + backward_us * (weights.backward - weights.forward);
 }
 
 Conversion NodeKinds::result_sums(core::NodeId id, const NodeChoice& choice) const {

@@ -247,6 +247,9 @@ class ShardingProblem {
       cost.by_position = choice.by_position;
       const Conversion sums = nodes_.result_sums(id, choice);
       cost.forward_conversion_us += sums.us;
+      const double again_us = context_.options.recomputes ? choice.forward_us : 0;
+      result_.parts.forward += choice.forward_us + sums.us;
+      result_.parts.backward += again_us + choice.backward_us;
       cost.bytes_moved += sums.bytes_moved;
       for (std::size_t k = 0; k < node.outputs.size(); ++k)
         result_.tensors[node.outputs[k].index()] = choice.outputs[k];
@@ -284,6 +287,7 @@ class ShardingProblem {
   void explain_weight(core::TensorId id, const Layout& layout) {
     result_.tensors[id.index()] = layout;
     result_.weights.push_back(weights_.held(id, work_.tensors[id.index()], layout));
+    result_.parts.updates += result_.weights.back().update_us;
   }
 
   /// Which nodes pay for a change of layout, and for the memory that it leaves.
@@ -303,6 +307,8 @@ class ShardingProblem {
     tell(payers.time, id, at->second.exchanges);
     if (tensor.is_weight) return exchange_weight(payers.time, tensor, from, to, made);
     const double passes = context_.options.recomputes ? 2 : 1;
+    result_.parts.forward += made.forward.us;
+    result_.parts.backward += made.again.us + made.backward.us + (passes - 1) * made.forward.us;
     cost.forward_conversion_us += made.forward.us;
     cost.backward_conversion_us += made.again.us + made.backward.us;
     cost.bytes_moved +=
@@ -339,11 +345,15 @@ class ShardingProblem {
                        const Layout& to, const LayoutChange& made) {
     NodeCost& cost = result_.costs[reader.index()];
     const bool is_gathered = made.forward.us > 0;
-    if (is_gathered)
+    if (is_gathered) {
       cost.bytes_moved +=
           made.forward.bytes_moved * changes_.weight_passes() + made.backward.bytes_moved;
-    else
+      result_.parts.gathers += made.forward.us * changes_.weight_passes();
+      result_.parts.scatters += made.backward.us;
+    } else {
       cost.sum_bytes_moved += made.backward.bytes_moved;
+      result_.parts.sums += made.backward.us;
+    }
     if (is_gathered || made.backward.us > 0)
       result_.exchanges.push_back({reader, tensor.bytes, from, to, is_gathered});
   }
@@ -369,6 +379,12 @@ class ShardingProblem {
 };
 
 }  // namespace
+
+double weighted_us(const CostWeights& weights, const CostParts& parts) {
+  return weights.forward * parts.forward + weights.backward * parts.backward +
+         weights.gathers * parts.gathers + weights.scatters * parts.scatters +
+         weights.sums * parts.sums + weights.updates * parts.updates;
+}
 
 Sharding best_sharding(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
                        const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,

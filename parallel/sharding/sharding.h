@@ -11,15 +11,20 @@
 
 namespace soapstone::parallel {
 
+/// How much each part of a step counts in its cost.
+struct CostWeights {
+  /// The work of a pass of one microbatch, with its changes of layout.
+  double forward = 1, backward = 1;
+  /// Exchanges of one microbatch for weights that are cut: gathered values, scattered gradients.
+  double gathers = 1, scatters = 1;
+  double sums = 1;  ///< Gradients of weights that are whole are summed once a step.
+  double updates = 1;
+};
+
 struct ShardingOptions {
   ChoiceOptions choices;
   bool is_training = false;
-  /// How often the work of one microbatch counts in the time of a step: their number, and in a
-  /// pipeline also the time to fill it.
-  double microbatch_weight = 1;
-  /// How much of what is exchanged for weights counts, gathered values and summed gradients: passes
-  /// may hide some.
-  double sum_weight = 1;
+  CostWeights weights;
   /// Weights are exchanged in buckets of about so many bytes, and each pays its share of a bucket's
   /// time.
   double bucket_bytes = 0;
@@ -78,12 +83,23 @@ struct WeightExchange {
   bool is_gathered = false;
 };
 
+/// CostWeights weigh these: microseconds of one microbatch, of a step for sums and updates.
+struct CostParts {
+  double forward = 0, backward = 0;
+  double gathers = 0, scatters = 0;  ///< Gathers of all passes.
+  double sums = 0, updates = 0;
+};
+
+/// The cost of these parts, without a price of memory.
+double weighted_us(const CostWeights& weights, const CostParts& parts);
+
 struct Sharding {
   std::vector<NodeChoice> nodes;  ///< By node.
   std::vector<Layout> tensors;    ///< By tensor: how its producer leaves it, or a weight lies.
   std::vector<NodeCost> costs;    ///< By node.
   std::vector<HeldWeight> weights;
   std::vector<WeightExchange> exchanges;
+  CostParts parts;
   double cost_us = kImpossible;  ///< What was minimized.
   double lower_bound_us = 0;     ///< No choices cost less, in the same terms.
   /// The first node whose sizes do not admit the cut that the policy of an axis asks for.

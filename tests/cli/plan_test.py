@@ -38,7 +38,7 @@ class Plan(unittest.TestCase):
         self.assertEqual(report["devices"], 8)
         self.assertGreaterEqual(report["speedup_over_data_parallel"], 1)
         self.assertLessEqual(report["lower_bound_us"], report["simulated_us"])
-        self.assertIn(report["lower_bound_binds"], {"launches", "arithmetic", "traffic"})
+        self.assertIn(report["lower_bound_binds"], {"launches", "arithmetic", "traffic", "exchanges"})
         self.assertGreater(report["proposals_per_cpu_s"], 0)
         self.assertLessEqual({"devices", "bytes_moved", "peak_memory_mb", "proposals",
                               "estimated_share", "fits", "strategy", "topology"}, report.keys())

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "parallel/planning/exchange_bound.h"
 #include "parallel/planning/mesh_planner.h"
 #include "parallel/planning/named.h"
 
@@ -34,8 +35,7 @@ constexpr int kModels = 4;
 void PrintTo(const Class& cls, std::ostream* out) { *out << cls.name; }
 
 /// One stage, one microbatch, nothing computed again, nothing kept of what is gathered.
-MeshPlanOutcome planned(const brute_force::ModelGraph& model, const Topology& machine,
-                        const Class& cls) {
+MeshPlanOptions options_of(const Class& cls) {
   MeshPlanOptions options;
   options.is_training = cls.is_training;
   options.freedom = (*named_strategy("best"))->freedom;
@@ -45,9 +45,24 @@ MeshPlanOutcome planned(const brute_force::ModelGraph& model, const Topology& ma
   options.sizes.microbatches = 1;
   options.sizes.chunks = 1;
   options.sizes.recompute = Recompute::kNothing;
+  return options;
+}
+
+/// No step takes less, whatever its shape.
+double bound_us(const brute_force::ModelGraph& model, const Topology& machine, const Class& cls) {
+  const MeshPlanOptions options = options_of(cls);
+  const MeshEvaluator evaluator(model.graph, model.is_weight, machine, options);
+  ExchangeBoundOptions bound;
+  bound.most_shardings = 100;
+  const core::StopToken never;
+  return least_step_us(evaluator, bound, never);
+}
+
+MeshPlanOutcome planned(const brute_force::ModelGraph& model, const Topology& machine,
+                        const Class& cls) {
   const core::StopToken never;
   auto outcome =
-      plan_on_meshes(model.graph, model.is_weight, machine, options, core::silent(), never);
+      plan_on_meshes(model.graph, model.is_weight, machine, options_of(cls), core::silent(), never);
   EXPECT_TRUE(outcome.ok()) << outcome.error().to_string();
   return *std::move(outcome);
 }
@@ -101,6 +116,7 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
     const bool is_missed = std::ranges::count(cls.missed, seed) > 0;
     const bool is_least = std::abs(least.us - plan.time.total_us) <= kRounding * plan.time.total_us;
     EXPECT_LE(least.us, plan.time.total_us * (1 + kRounding)) << "seed " << seed;
+    EXPECT_LE(bound_us(graph, machine, cls), least.us * (1 + kRounding)) << "seed " << seed;
     EXPECT_NE(is_least, is_missed)
         << "seed " << seed << ", " << least.timed << " plans\n"
         << fmt::format("{} us, planned: {} us", least.us, plan.time.total_us)
