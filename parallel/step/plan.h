@@ -22,7 +22,7 @@ struct MeshShape {
   Recompute recompute = Recompute::kNothing;
   std::int64_t loss_chunks = 1;  ///< In which logits and loss are computed, forward and backward.
   bool gathers_once = false;     ///< Weights that are cut: what is gathered forward is kept.
-  /// Gradients are summed when all passes have ended, not beside the last ones.
+  /// Nothing is exchanged for weights beside passes: gradients are summed when all have ended.
   bool sums_behind = false;
   /// Along the outermost axis, faster devices get more of what is cut.
   bool is_uneven = false;

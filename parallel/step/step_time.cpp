@@ -101,9 +101,10 @@ class StepTimer {
         plan_.stage_of_node[order_[k].index()] = static_cast<std::int32_t>(stage);
         nodes.push_back(pass_node(cost(k), slowness_[stage].work));
       }
-      traffic_.emplace_back(machine_.mesh, plan_.bucket_bytes, std::move(nodes),
-                            std::span(exchanges_).subspan(begin, end - begin),
-                            TrafficOptions{is_training_, plan_.shape.gathers_once});
+      traffic_.emplace_back(
+          machine_.mesh, plan_.bucket_bytes, std::move(nodes),
+          std::span(exchanges_).subspan(begin, end - begin),
+          TrafficOptions{is_training_, plan_.shape.gathers_once, !plan_.shape.sums_behind});
       for (std::size_t k = begin; k < end; ++k)
         add_node(k, traffic_.back(), k - begin, stages_[stage]);
       double& buffers = stages_[stage].memory.buffer_bytes;

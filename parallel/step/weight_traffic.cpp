@@ -142,7 +142,8 @@ void WeightTraffic::run_forward() {
   double gathered_us = 0, unit_before_us = 0;
   for (const Unit& unit : units_) {
     if (unit.gather_us > 0) {
-      gathered_us = std::max(gathered_us, unit_before_us) + unit.gather_us;
+      const double begin_us = options_.overlaps ? unit_before_us : clocks.latest();
+      gathered_us = std::max(gathered_us, begin_us) + unit.gather_us;
       forward_waits_[unit.begin] = clocks.wait_until(gathered_us);
     }
     unit_before_us = clocks.latest();
@@ -164,10 +165,12 @@ void WeightTraffic::run_backward() {
     const Unit& unit = units_[u];
     const double ready_us = clocks.latest();  // the gradients of the unit behind are complete
     if (unit.gather_us > 0 && !options_.gathers_once) {
-      exchanged_us = std::max(exchanged_us, unit_before_us) + unit.gather_us;
+      const double begin_us = options_.overlaps ? unit_before_us : clocks.latest();
+      exchanged_us = std::max(exchanged_us, begin_us) + unit.gather_us;
       backward_waits_[unit.end - 1] = clocks.wait_until(exchanged_us);
     }
-    if (scatter_us > 0) exchanged_us = std::max(exchanged_us, ready_us) + scatter_us;
+    if (scatter_us > 0 && options_.overlaps)
+      exchanged_us = std::max(exchanged_us, ready_us) + scatter_us;
     unit_before_us = clocks.latest();
     for (std::size_t k = unit.end; k-- > unit.begin;) {
       backward_work_[k] = clocks.work(nodes_[k], &PassNode::backward_us, &PartTime::backward_us);
@@ -175,6 +178,9 @@ void WeightTraffic::run_backward() {
       backward_ends_[k] = clocks.latest();
     }
     scatter_us = unit.scatter_us;
+    if (options_.overlaps || scatter_us == 0) continue;
+    backward_waits_[unit.begin] += clocks.wait_until(clocks.latest() + scatter_us);
+    scatter_us = 0;
   }
   if (scatter_us > 0) exchanged_us = std::max(exchanged_us, clocks.latest()) + scatter_us;
   if (!nodes_.empty()) backward_waits_.front() += clocks.wait_until(exchanged_us);

@@ -27,6 +27,7 @@ using ExchangesOfNode = std::vector<const WeightExchange*>;
 struct TrafficOptions {
   bool is_training = false;
   bool gathers_once = false;  ///< What is gathered forward is kept for the backward pass.
+  bool overlaps = true;       ///< Units are gathered and scattered beside passes.
 };
 
 class WeightTraffic {
