@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "parallel/planning/refinement.h"
 #include "parallel/sharding/weight_layouts.h"
 #include "parallel/step/handovers.h"
 #include "parallel/topology/collectives.h"
@@ -118,9 +119,9 @@ ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const Me
   sharding.choices.policies = freedom.policies;
   sharding.choices.microbatches = shape.microbatches;
   sharding.is_training = options_.is_training;
-  sharding.microbatch_weight = microbatch_weight(shape);
+  const double often = microbatch_weight(shape);
+  sharding.weights = {often, often, weights.sums * often, weights.sums * often, weights.sums};
   sharding.us_per_byte = weights.us_per_byte;
-  sharding.sum_weight = weights.sums;
   sharding.most_cases = weights.most_cases;
   sharding.bucket_bytes = std::min(kUsualBucket, weight_bytes_);
   constexpr std::int64_t kFullestStage = 0;
@@ -153,7 +154,7 @@ void MeshEvaluator::fix_outer_axes(const StepWork& work, const std::vector<std::
     rates.bytes_per_s = within * rates_.bytes_per_s;
     const Mesh mesh = make_mesh(topology_, sizes, axis);
     CostTables tables;
-    const Sharding found = best_sharding(graph_, loops_, work, mesh, rates, sharding, tables);
+    const Sharding found = best_sharding({graph_, loops_, work, mesh, rates, sharding}, tables);
     if (found.cost_us == kImpossible) return;
     for (std::size_t n = 0; n < found.nodes.size(); ++n)
       sharding.choices.fixed[n][axis] = found.nodes[n].loops[axis];
@@ -200,39 +201,30 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
   MeshPlan plan;
   plan.shape = shape;
   plan.sharding =
-      best_sharding(graph_, loops_, context.work, mesh, rates_, context.sharding, tables);
+      best_sharding({graph_, loops_, context.work, mesh, rates_, context.sharding}, tables);
   complete(freedom, context, mesh, plan);
   return plan;
 }
 
-void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const {
+bool MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const {
   constexpr std::int64_t kFewNodes = 24;
-  constexpr int kMostLookedAt = 300;
-  if (nodes() > kFewNodes) return;
-  MeshWeights weights;
-  weights.sums = kHiddenSums;
-  const ShapeContext context = context_of(freedom, plan.shape, weights);
+  if (nodes() > kFewNodes) return false;
+  const ShapeContext context = context_of(freedom, plan.shape, {});
   const Mesh mesh = make_mesh(topology_, context.axis_sizes, 0, context.uneven);
-  CostTables tables;
-  int looked_at = 0;
-  for_shardings(graph_, loops_, context.work, mesh, rates_, context.sharding, tables,
-                [&](Sharding sharding) {
-                  // A step takes no less than its passes, and no less than its exchanges; the
-                  // slowest stage no less than its share.
-                  const double least_us =
-                      sharding.cost_us / (1 + kHiddenSums) / static_cast<double>(plan.shape.stages);
-                  const bool fits = plan.time.peak_bytes <= memory_;
-                  const double enough_us = fits ? std::min(limit_us, plan.time.total_us) : limit_us;
-                  if (least_us >= enough_us || ++looked_at > kMostLookedAt) return false;
-                  MeshPlan other;
-                  other.shape = plan.shape;
-                  other.sharding = std::move(sharding);
-                  complete(freedom, context, mesh, other);
-                  if (other.sharding.cost_us < kImpossible && other.time.peak_bytes <= memory_ &&
-                      (!fits || other.time.total_us < plan.time.total_us))
-                    plan = std::move(other);
-                  return true;
-                });
+  const auto completed = [&](Sharding sharding) {
+    MeshPlan other;
+    other.shape = plan.shape;
+    other.sharding = std::move(sharding);
+    complete(freedom, context, mesh, other);
+    return other;
+  };
+  return look_for_faster({{graph_, loops_, context.work, mesh, rates_, context.sharding},
+                          order_,
+                          plan.uneven ? std::vector<Slowness>() : slowness_of_stages(plan.shape),
+                          kUsualBucket,
+                          memory_,
+                          completed},
+                         limit_us, plan);
 }
 
 const std::vector<Path>& MeshEvaluator::handovers_of(const MeshShape& shape) const {

@@ -56,10 +56,10 @@ class MeshEvaluator {
   /// if there are none, or if they break a premise. For several threads.
   MeshPlan plan_at(const Freedom& freedom, const MeshShape& shape,
                    const MeshWeights& weights) const;
-  /// The fastest that fits of that shape, if the model is small enough to look at all that could
-  /// be: others by the cost that leaves out what hides exchanges of weights, until none can be
-  /// faster than `plan` or `limit_us`, or until so many were looked at. For several threads.
-  void refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const;
+  /// Looks for faster plans of that shape that fit, if the model is small (refinement.h). Returns
+  /// whether none is left that would be faster than `plan`, as it is then, and than `limit_us`. For
+  /// several threads.
+  bool refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const;
   /// No plan's step takes less.
   StepBound lower_bound() const;
 

@@ -41,6 +41,7 @@ class MeshPlanner {
     outcome.memory_bytes = memory_;
     outcome.fits = best->time.peak_bytes <= memory_;
     outcome.meshes_tried = tried_.size();
+    outcome.has_looked_at_all = has_looked_at_all_;
     outcome.lower_bound = evaluator_.lower_bound();
     return outcome;
   }
@@ -61,14 +62,16 @@ class MeshPlanner {
       if (plan.sharding.cost_us < kImpossible) plans.push_back(&plan);
     std::ranges::stable_sort(
         plans, [&](const MeshPlan* a, const MeshPlan* b) { return is_better(*a, *b); });
+    std::vector<char> is_done(plans.size(), 0);
     for (std::size_t first = 0; first < plans.size(); first += kPricedAtOnce) {
       const double limit_us = fastest_that_fits();
       core::parallel_for_uneven(first, std::min(first + kPricedAtOnce, plans.size()),
                                 [&](std::size_t k) {
                                   if (!stop_.stop_requested())
-                                    evaluator_.refine(freedom_, limit_us, *plans[k]);
+                                    is_done[k] = evaluator_.refine(freedom_, limit_us, *plans[k]);
                                 });
     }
+    has_looked_at_all_ = std::ranges::count(is_done, 0) == 0;
   }
 
   core::Error nothing_found() const {
@@ -419,6 +422,7 @@ class MeshPlanner {
   const core::StopToken& stop_;
   core::TaskArena arena_;
   std::map<MeshShape, MeshPlan> tried_;
+  bool has_looked_at_all_ = false;
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ void LayoutChanges::keep(const TensorWork& tensor, const Layout& from, const Lay
   const double before = keeping.holds ? bytes_on_device(tensor, from) : 0;
   const double behind = bytes_on_device(tensor, to);
   const bool is_free = change.forward.us == 0 || !keeping.rereads || options_.recomputes;
-  const double again_us = is_free ? 0 : change.forward.us * options_.microbatch_weight;
+  const double again_us = is_free ? 0 : change.forward.us * options_.weights.backward;
   const bool keeps_before = !is_partial && (is_free ? before < behind
                                                     : (options_.keeps_pieces && before < behind) ||
                                                           before * price_of_memory() + again_us <
@@ -55,22 +55,23 @@ bool LayoutChanges::is_allowed(const TensorWork& tensor, const Layout& from,
 }
 
 double LayoutChanges::weight_passes() const {
-  if (!options_.is_training) return 1;
-  if (options_.gathers_once) return 1;
-  return options_.recomputes ? 3 : 2;
+  return options_.is_training && !options_.gathers_once ? 2 : 1;
 }
 
 double LayoutChanges::cost(const TensorWork& tensor, const Layout& from, const Layout& to,
                            Keeping keeping) const {
   if (!is_allowed(tensor, from, to)) return kImpossible;
   const LayoutChange made = change(tensor, from, to, keeping);
-  const double often = options_.microbatch_weight;
+  const StepWeights& weights = options_.weights;
   if (tensor.is_weight) {
-    const double times = made.forward.us > 0 ? often : 1;
-    return options_.sum_weight * times * (made.forward.us * weight_passes() + made.backward.us);
+    if (made.forward.us == 0) return weights.sums * made.backward.us;
+    return weights.gathered * made.forward.us +
+           weights.exchanged_backward *
+               ((weight_passes() - 1) * made.forward.us + made.backward.us);
   }
-  const double passes = options_.recomputes ? 2 : 1;
-  const double us = (made.forward.us * passes + made.again.us + made.backward.us) * often;
+  const double again = options_.recomputes ? weights.backward : 0;
+  const double us = made.forward.us * (weights.forward + again) +
+                    (made.again.us + made.backward.us) * weights.backward;
   if (options_.recomputes) return us;
   return us + made.kept_bytes * price_of_memory();
 }

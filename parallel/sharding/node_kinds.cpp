@@ -33,9 +33,23 @@ void NodeKinds::fill(core::NodeId id, NodeKind& kind) {
 }
 
 double NodeKinds::own_cost(core::NodeId id, const NodeChoice& choice) const {
-  const double again = context_.options.recomputes ? 1 : 0;
-  return (choice.forward_us * (1 + again) + choice.backward_us + result_sums(id, choice).us) *
-         context_.options.microbatch_weight;
+  const StepWeights& weights = context_.options.weights;
+  const double again = context_.options.recomputes ? weights.backward : 0;
+  const PartTime time = counted(choice);
+  return (time.forward_us + result_sums(id, choice).us) * (weights.forward + again) +
+         time.backward_us * weights.backward;
+}
+
+PartTime NodeKinds::counted(const NodeChoice& choice) const {
+  const std::vector<double>& positions = context_.options.weights.positions;
+  if (positions.empty() || choice.by_position.empty())
+    return {choice.forward_us, choice.backward_us};
+  PartTime sum;
+  for (std::size_t p = 0; p < positions.size(); ++p) {
+    sum.forward_us += positions[p] * choice.by_position[p].forward_us;
+    sum.backward_us += positions[p] * choice.by_position[p].backward_us;
+  }
+  return sum;
 }
 
 Conversion NodeKinds::result_sums(core::NodeId id, const NodeChoice& choice) const {

@@ -16,16 +16,6 @@ struct NodeKind {
   bool obeys_policies = true;                 ///< As in NodeChoices.
 };
 
-/// What the choices of one graph on one mesh depend on.
-struct ShardingContext {
-  const core::Graph& graph;
-  const GraphLoops& loops;
-  const StepWork& work;
-  const Mesh& mesh;
-  const ComputeRates& rates;
-  const ShardingOptions& options;
-};
-
 class NodeKinds {
  public:
   /// All must outlive this.
@@ -40,6 +30,7 @@ class NodeKinds {
  private:
   void fill(core::NodeId id, NodeKind& kind);
   double own_cost(core::NodeId id, const NodeChoice& choice) const;
+  PartTime counted(const NodeChoice& choice) const;
   std::uint64_t hash_of(core::NodeId id) const;
   std::uint64_t hash_of(core::TensorId id) const;
 

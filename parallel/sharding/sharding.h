@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <vector>
 
 #include "parallel/elimination/cost_graph.h"
@@ -11,15 +10,23 @@
 
 namespace soapstone::parallel {
 
+/// How much of what counts in the cost of a step.
+struct StepWeights {
+  double forward = 1, backward = 1;  ///< The passes of a microbatch.
+  /// Weights that are gathered for a forward pass, and gathered and scattered beside a backward
+  /// pass.
+  double gathered = 1, exchanged_backward = 1;
+  double sums = 1;     ///< Of gradients of weights that are not gathered, once a step.
+  double updates = 1;  ///< Of weights.
+  /// On an uneven mesh, how much the devices of each position count; empty: a node takes as long as
+  /// NodeChoice says.
+  std::vector<double> positions = {};
+};
+
 struct ShardingOptions {
   ChoiceOptions choices;
   bool is_training = false;
-  /// How often the work of one microbatch counts in the time of a step: their number, and in a
-  /// pipeline also the time to fill it.
-  double microbatch_weight = 1;
-  /// How much of what is exchanged for weights counts, gathered values and summed gradients: passes
-  /// may hide some.
-  double sum_weight = 1;
+  StepWeights weights;
   /// Weights are exchanged in buckets of about so many bytes, and each pays its share of a bucket's
   /// time.
   double bucket_bytes = 0;
@@ -90,15 +97,17 @@ struct Sharding {
   core::NodeId disobeys = core::NodeId::none();
 };
 
-/// `work` is that of one microbatch; `tables` learns from equal blocks, of this graph and of others
-/// on the same mesh.
-Sharding best_sharding(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
-                       const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,
-                       CostTables& tables);
+/// What the shardings of one graph on one mesh depend on.
+struct ShardingContext {
+  const core::Graph& graph;
+  const GraphLoops& loops;
+  const StepWork& work;  ///< Of one microbatch.
+  const Mesh& mesh;
+  const ComputeRates& rates;
+  const ShardingOptions& options;
+};
 
-/// Tells shardings by ascending cost, until `look` returns false or there is none left.
-void for_shardings(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
-                   const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,
-                   CostTables& tables, const std::function<bool(Sharding)>& look);
+/// `tables` learns from equal blocks, of this graph and of others on the same mesh.
+Sharding best_sharding(const ShardingContext& context, CostTables& tables);
 
 }  // namespace soapstone::parallel

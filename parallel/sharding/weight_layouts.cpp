@@ -76,7 +76,7 @@ double WeightLayouts::update_us(const HeldWeight& held, const Layout& layout) co
 double WeightLayouts::cost(const TensorWork& weight, const Layout& layout) const {
   const HeldWeight here = held(core::TensorId::none(), weight, layout);
   return (here.weight_bytes + here.gradient_bytes + here.state_bytes) * options_.us_per_byte +
-         here.update_us;
+         here.update_us * options_.weights.updates;
 }
 
 }  // namespace soapstone::parallel

@@ -1,5 +1,5 @@
 // The planner's best plan is the best there is: no choice of loops, layouts and meshes takes less
-// time, for models of 2 to 4 operators on 2 to 4 devices, but for those that are listed below.
+// time, for models of 2 to 4 operators on 2 to 4 devices.
 // SOAPSTONE_BRUTE_FORCE is the number of models of each class, SOAPSTONE_BRUTE_FORCE_FROM the first
 // seed.
 #include "tests/parallel/brute_force.h"
@@ -23,10 +23,6 @@ struct Class {
   brute_force::ModelSize size;
   std::int64_t devices = 2;
   bool is_training = false, has_unlike_devices = false, cuts_unevenly = false;
-  /// Seeds below 500 of which there is a faster plan: with two axes, weights may lie in so many
-  /// ways that the planner looks at its share of cheap plans (MeshEvaluator::refine) before it
-  /// comes to the fastest.
-  std::vector<int> missed = {};
 };
 
 constexpr int kModels = 4;
@@ -92,16 +88,15 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
     const Topology machine =
         brute_force::random_machine(random, cls.devices, cls.has_unlike_devices);
     const brute_force::ModelGraph graph = brute_force::graph_of_model(model);
-    const MeshPlan plan = planned(graph, machine, cls).plan;
+    const MeshPlanOutcome outcome = planned(graph, machine, cls);
+    const MeshPlan& plan = outcome.plan;
+    EXPECT_TRUE(outcome.has_looked_at_all) << "seed " << seed;
     cut += cuts_something(plan) ? 1 : 0;
     uneven += plan.uneven ? 1 : 0;
     constexpr double kRounding = 1e-9;
     const brute_force::Step least = brute_force::least_step(
         model, machine, {cls.is_training, cls.cuts_unevenly, plan.time.total_us * (1 + kRounding)});
-    const bool is_missed = std::ranges::count(cls.missed, seed) > 0;
-    const bool is_least = std::abs(least.us - plan.time.total_us) <= kRounding * plan.time.total_us;
-    EXPECT_LE(least.us, plan.time.total_us * (1 + kRounding)) << "seed " << seed;
-    EXPECT_NE(is_least, is_missed)
+    EXPECT_NEAR(least.us, plan.time.total_us, kRounding * plan.time.total_us)
         << "seed " << seed << ", " << least.timed << " plans\n"
         << fmt::format("{} us, planned: {} us", least.us, plan.time.total_us)
         << "\nbest: " << least.plan << "\nplanned: " << described(plan, graph.graph) << "\n"
@@ -119,69 +114,39 @@ std::string name_of(const testing::TestParamInfo<Class>& tested) { return tested
 
 constexpr bool kTrained = true, kUnlike = true, kUnevenly = true;
 
-INSTANTIATE_TEST_SUITE_P(
-    Even, BruteForce,
-    testing::Values(
-        Class{"Matmuls2On2", matmuls(2), 2}, Class{"Matmuls2On2Trained", matmuls(2), 2, kTrained},
-        Class{"Matmuls3On3", matmuls(3), 3}, Class{"Matmuls3On3Trained", matmuls(3), 3, kTrained},
-        Class{"Matmuls2On4", matmuls(2), 4},
-        Class{"Matmuls2On4Trained",
-              matmuls(2),
-              4,
-              kTrained,
-              false,
-              false,
-              {109, 112, 123, 204, 231, 293, 339, 373, 434, 490}},
-        Class{"Operators3On2", operators(3), 2},
-        Class{"Operators3On2Trained", operators(3), 2, kTrained},
-        Class{"Operators4On2", operators(4), 2},
-        Class{"Operators4On2Trained", operators(4), 2, kTrained},
-        Class{"Operators4On3", operators(4), 3},
-        Class{"Operators4On3Trained", operators(4), 3, kTrained, false, false, {252}},
-        Class{"Operators3On4", operators(3), 4},
-        Class{"Operators3On4Trained",
-              operators(3),
-              4,
-              kTrained,
-              false,
-              false,
-              {2, 21, 116, 143, 248, 339, 357, 376, 386}},
-        Class{"Operators4On4", operators(4), 4},
-        Class{"Operators4On4Trained",
-              operators(4),
-              4,
-              kTrained,
-              false,
-              false,
-              {23, 44, 99, 163, 180, 214, 219, 280, 300, 312, 320, 376, 390, 422, 425, 446}}),
-    name_of);
-
-INSTANTIATE_TEST_SUITE_P(Unlike, BruteForce,
-                         testing::Values(Class{"Operators3On2", operators(3), 2, false, kUnlike},
-                                         Class{"Operators3On2Trained", operators(3), 2, kTrained,
-                                               kUnlike},
-                                         Class{"Operators3On4", operators(3), 4, false, kUnlike},
-                                         Class{"Operators3On4Trained",
-                                               operators(3),
-                                               4,
-                                               kTrained,
-                                               kUnlike,
-                                               false,
-                                               {21, 101, 143, 194, 248, 351, 357, 376}}),
+INSTANTIATE_TEST_SUITE_P(Even, BruteForce,
+                         testing::Values(Class{"Matmuls2On2", matmuls(2), 2},
+                                         Class{"Matmuls2On2Trained", matmuls(2), 2, kTrained},
+                                         Class{"Matmuls3On3", matmuls(3), 3},
+                                         Class{"Matmuls3On3Trained", matmuls(3), 3, kTrained},
+                                         Class{"Matmuls2On4", matmuls(2), 4},
+                                         Class{"Matmuls2On4Trained", matmuls(2), 4, kTrained},
+                                         Class{"Operators3On2", operators(3), 2},
+                                         Class{"Operators3On2Trained", operators(3), 2, kTrained},
+                                         Class{"Operators4On2", operators(4), 2},
+                                         Class{"Operators4On2Trained", operators(4), 2, kTrained},
+                                         Class{"Operators4On3", operators(4), 3},
+                                         Class{"Operators4On3Trained", operators(4), 3, kTrained},
+                                         Class{"Operators3On4", operators(3), 4},
+                                         Class{"Operators3On4Trained", operators(3), 4, kTrained},
+                                         Class{"Operators4On4", operators(4), 4},
+                                         Class{"Operators4On4Trained", operators(4), 4, kTrained}),
                          name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Unlike, BruteForce,
+    testing::Values(Class{"Operators3On2", operators(3), 2, false, kUnlike},
+                    Class{"Operators3On2Trained", operators(3), 2, kTrained, kUnlike},
+                    Class{"Operators3On4", operators(3), 4, false, kUnlike},
+                    Class{"Operators3On4Trained", operators(3), 4, kTrained, kUnlike}),
+    name_of);
 
 INSTANTIATE_TEST_SUITE_P(
     Uneven, BruteForce,
     testing::Values(Class{"Operators3On2", operators(3), 2, false, kUnlike, kUnevenly},
                     Class{"Operators3On2Trained", operators(3), 2, kTrained, kUnlike, kUnevenly},
                     Class{"Operators3On4", operators(3), 4, false, kUnlike, kUnevenly},
-                    Class{"Operators3On4Trained",
-                          operators(3),
-                          4,
-                          kTrained,
-                          kUnlike,
-                          kUnevenly,
-                          {30, 94, 132, 143, 146, 167, 194, 219, 248, 351, 376}}),
+                    Class{"Operators3On4Trained", operators(3), 4, kTrained, kUnlike, kUnevenly}),
     name_of);
 
 }  // namespace

@@ -17,7 +17,7 @@ class KeptForGradients : public testing::Test {
     tensor_.bytes = kBytes;
     tensor_.has_gradient = tensor_.is_kept = true;
     options_.is_training = true;
-    options_.microbatch_weight = 4;
+    options_.weights.forward = options_.weights.backward = 4;
     options_.kept_microbatches = 2;
   }
   static Layout on_axis(std::int8_t use) {
