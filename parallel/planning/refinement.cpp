@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostSums = 8;
 /// Choices that are looked at in one shape, and plans that are timed.
 constexpr std::size_t kMostSteps = 30'000;
-constexpr std::size_t kMostTimed = 5'000, kMostTimedPipelines = 300;
+constexpr std::size_t kMostTimed = 20'000, kMostTimedPipelines = 300;
 /// A sum in another order may be more by that share.
 constexpr double kRoundingOfSteps = 1e-12;
 

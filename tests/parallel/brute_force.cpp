@@ -87,37 +87,56 @@ class MeshSearch {
   }
 
   /// Cut what all have; scatter sums; exchange cuts for others; all-reduce what remains, within the
-  /// scattered pieces of the axes before; gather, the slow axes first.
+  /// scattered pieces of the axes before; gather. Along several axes in the best order.
   double change_us(double bytes, const Layout& from, const Layout& to) {
     if (from == to) return 0;
     double us = 0, here = bytes;
-    for (std::size_t a = 0; a < kAxes; ++a)
-      if (is_cut(from[a]) || (is_same(from[a]) && is_cut(to[a]))) here *= mesh_.largest[a];
+    AxisSet scattered = 0, summed = 0, gathered = 0;
     for (std::size_t a = 0; a < kAxes; ++a) {
-      if (from[a] != kSum || !is_cut(to[a])) continue;
-      us += collective_of(Collective::kReduceScatter, a, here);
-      here *= mesh_.largest[a];
+      if (is_cut(from[a]) || (is_same(from[a]) && is_cut(to[a]))) here *= mesh_.largest[a];
+      if (from[a] == kSum) (is_cut(to[a]) ? scattered : summed) |= 1u << a;
+      if (is_cut(from[a]) && is_same(to[a])) gathered |= 1u << a;
     }
+    us += scatter_us(scattered, here);
+    for (std::size_t a = 0; a < kAxes; ++a)
+      if ((scattered >> a & 1u) != 0) here *= mesh_.largest[a];
     for (std::size_t a = 0; a < kAxes; ++a)
       if (is_cut(from[a]) && is_cut(to[a]) && from[a] != to[a])
         us += collective_of(Collective::kAllToAll, a, here);
-    std::vector<std::size_t> summed;
-    for (std::size_t a = 0; a < kAxes; ++a)
-      if (from[a] == kSum && is_same(to[a])) summed.push_back(a);
-    if (!summed.empty()) us += sum_us(summed, 0, here);
-    for (std::size_t a = kAxes; a-- > 0;) {
-      if (!is_cut(from[a]) || !is_same(to[a])) continue;
-      here /= mesh_.largest[a];
-      us += collective_of(Collective::kAllGather, a, here);
-    }
-    return us;
+    return us + sum_us(summed, here) + gather_us(gathered, here);
   }
 
-  double sum_us(const std::vector<std::size_t>& axes, std::size_t k, double here) {
-    if (k + 1 == axes.size()) return collective_of(Collective::kAllReduce, axes[k], here);
-    return collective_of(Collective::kReduceScatter, axes[k], here) +
-           sum_us(axes, k + 1, here * mesh_.largest[axes[k]]) +
-           collective_of(Collective::kAllGather, axes[k], here);
+  /// Axes by bit.
+  using AxisSet = unsigned;
+
+  template <class Cost>
+  static double least_first(AxisSet axes, const Cost& cost) {
+    if (axes == 0) return 0;
+    double least_us = kInfinite;
+    for (std::size_t a = 0; a < kAxes; ++a)
+      if ((axes >> a & 1u) != 0) least_us = std::min(least_us, cost(a, axes & ~(1u << a)));
+    return least_us;
+  }
+  double scatter_us(AxisSet axes, double here) {
+    return least_first(axes, [&](std::size_t a, AxisSet rest) {
+      return collective_of(Collective::kReduceScatter, a, here) +
+             scatter_us(rest, here * mesh_.largest[a]);
+    });
+  }
+  double gather_us(AxisSet axes, double here) {
+    return least_first(axes, [&](std::size_t a, AxisSet rest) {
+      const double larger = here / mesh_.largest[a];
+      return collective_of(Collective::kAllGather, a, larger) + gather_us(rest, larger);
+    });
+  }
+  double sum_us(AxisSet axes, double here) {
+    return least_first(axes, [&](std::size_t a, AxisSet rest) {
+      const double whole_us = collective_of(Collective::kAllReduce, a, here) + sum_us(rest, here);
+      if (rest == 0) return whole_us;
+      return std::min(whole_us, collective_of(Collective::kReduceScatter, a, here) +
+                                    sum_us(rest, here * mesh_.largest[a]) +
+                                    collective_of(Collective::kAllGather, a, here));
+    });
   }
 
   double gradient_change_us(double bytes, const Layout& from, const Layout& to) {
