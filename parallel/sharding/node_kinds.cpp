@@ -73,6 +73,7 @@ std::uint64_t NodeKinds::hash_of(core::NodeId id) const {
   const NodeWork& work = context_.work.nodes[id.index()];
   std::uint64_t hash = core::hash_combine(node.local_hash, work.starts_launch ? 1 : 0);
   hash = core::hash_combine(hash, (work.runs_again ? 1 : 0) + (work.scores_attention ? 2 : 0));
+  for (const bool reads : work.gradient_reads) hash = core::hash_combine(hash, reads ? 1 : 2);
   if (!context_.options.choices.fixed.empty())
     for (const std::int8_t loop : context_.options.choices.fixed[id.index()])
       hash = core::hash_combine(hash, static_cast<std::uint8_t>(loop));

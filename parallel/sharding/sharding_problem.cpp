@@ -8,7 +8,8 @@ namespace soapstone::parallel {
 
 ShardingProblem::ShardingProblem(const ShardingContext& context, CostTables& tables)
     : context_(context), graph_(context.graph), work_(context.work), tables_(tables),
-      nodes_(context_, tables, lists_), weights_(context.mesh, context.rates, context.options),
+      nodes_(context_, tables, lists_),
+      weights_(context.mesh, context.rates, context.loops.digits, context.options),
       changes_(context.mesh, context.options) {
   kinds_.resize(graph_.node_bound());
   variable_of_node_.resize(graph_.node_bound());

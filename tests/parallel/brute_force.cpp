@@ -232,58 +232,65 @@ class MeshSearch {
       }
     }
     for (const Position& position : mesh_.positions) {
-      double part = 1;
+      std::array<double, 3> parts{};
       for (int loop = 0; loop < 3; ++loop) {
         const auto of_loop = share(loop_size(k, loop), loop, loops, position);
         if (!of_loop) return;
-        part *= *of_loop;
+        parts[static_cast<std::size_t>(loop)] = *of_loop;
       }
-      time_way(k, position, part, way);
+      time_way(k, position.rates, parts, way);
     }
     ways_[k].push_back(std::move(way));
   }
 
-  void time_way(std::size_t k, const Position& position, double part, Way& way) const {
+  /// `parts`: the shares of rows, columns and summands that the largest part has. The gradient of a
+  /// matmul reads what the matmul reads; that of relu reads the result; that of add reads neither.
+  void time_way(std::size_t k, const Rates& rates, const std::array<double, 3>& parts,
+                Way& way) const {
     const Operator& here = model_.operators[k];
     const bool is_matmul = here.kind == Kind::kMatmul;
-    double read = 0, kept = 0, sought = 0;
+    const auto [rows, columns, summands] = parts;
+    double read = 0, sought = 0;
     int gradients = 0;
-    for (std::size_t i = 0; i < here.reads.size(); ++i) {
-      const std::size_t tensor = here.reads[i];
-      const double bytes = tensor_bytes(tensor) * piece(way.inputs[i], position);
+    for (const std::size_t tensor : here.reads) {
+      const double bytes = tensor_bytes(tensor) * rows * (is_matmul ? summands : columns);
       if (facts_.is_stored[tensor]) read += bytes;
-      if (facts_.is_kept[tensor]) kept += bytes;
       if (!facts_.has_gradient[tensor]) continue;
       sought += bytes;
       ++gradients;
     }
     double flops = 0;
     if (is_matmul) {
-      read += weight_bytes(k) * piece(way.inputs[1], position);
-      flops = 2 * static_cast<double>(model_.rows) * weight_bytes(k) / kBytes * part;
+      read += weight_bytes(k) * summands * columns;
+      flops = 2 * static_cast<double>(model_.rows) * weight_bytes(k) / kBytes * rows * columns *
+              summands;
       if (is_training_) ++gradients;
     }
-    const double result = tensor_bytes(k + 1) * piece(way.result, position);
+    const double result = tensor_bytes(k + 1) * rows * columns;
     const double start_us = facts_.starts_launch[k] ? kLaunchUs : 0;
     const double written = facts_.is_stored[k + 1] ? result : 0;
-    way.forward_us.push_back(start_us + (is_matmul
-                                             ? contraction_us(position.rates, flops, read + written)
-                                             : passes_us(position.rates, read + written)));
+    way.forward_us.push_back(start_us + (is_matmul ? contraction_us(rates, flops, read + written)
+                                                   : passes_us(rates, read + written)));
+    const double kept = here.kind == Kind::kRelu ? result : 0;
     double backward_us = 0;
     if (gradients > 0 && facts_.has_gradient[k + 1])
-      backward_us =
-          is_matmul ? gradients * (start_us + contraction_us(position.rates, flops, read + result))
-                    : start_us + passes_us(position.rates, kept + result + sought);
+      backward_us = is_matmul ? gradients * (start_us + contraction_us(rates, flops, read + result))
+                              : start_us + passes_us(rates, kept + result + sought);
     way.backward_us.push_back(backward_us);
   }
 
   // --- Weights ---
 
-  /// Along a dimension that a reader could cut there, or that all devices could share.
+  /// Along a dimension that a reader could cut there, or that all devices could share; never into
+  /// more pieces than there are elements.
   void list_weight_layouts(std::size_t w, std::size_t axis, Layout layout) {
     const std::size_t k = weights_[w];
     if (axis == kAxes) {
-      layouts_of_weights_[w].push_back(layout);
+      std::array<std::int64_t, 2> pieces{1, 1};
+      for (std::size_t a = 0; a < kAxes; ++a)
+        if (is_cut(layout[a])) pieces[static_cast<std::size_t>(layout[a])] *= mesh_.sizes[a];
+      if (pieces[0] <= columns_read(k) && pieces[1] <= model_.operators[k].columns)
+        layouts_of_weights_[w].push_back(layout);
       return;
     }
     layout[axis] = kWhole;

