@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -55,7 +56,12 @@ class MeshSearch {
     for (std::size_t t = 1; t <= count; ++t)
       if (facts.readers[t].size() > 1) shared_.push_back(t);
     for (std::size_t k = 0; k < count; ++k)
-      if (model.operators[k].kind == Kind::kMatmul) weights_.push_back(k);
+      if (model.operators[k].kind == Kind::kMatmul && !model.operators[k].weight_of)
+        weights_.push_back(k);
+    readers_of_weights_.resize(count);
+    for (const std::size_t k : facts.order)
+      if (model.operators[k].kind == Kind::kMatmul)
+        readers_of_weights_[model.operators[k].weight_of.value_or(k)].push_back(k);
     least_updates_us_.assign(weights_.size() + 1, 0);
     layouts_of_weights_.resize(weights_.size());
     for (std::size_t w = weights_.size(); w-- > 0;) {
@@ -94,7 +100,8 @@ class MeshSearch {
     AxisSet scattered = 0, summed = 0, gathered = 0;
     for (std::size_t a = 0; a < kAxes; ++a) {
       if (is_cut(from[a]) || (is_same(from[a]) && is_cut(to[a]))) here *= mesh_.largest[a];
-      if (from[a] == kSum) (is_cut(to[a]) ? scattered : summed) |= 1u << a;
+      if (from[a] == kSum && is_cut(to[a])) scattered |= 1u << a;
+      if (from[a] == kSum && is_same(to[a])) summed |= 1u << a;
       if (is_cut(from[a]) && is_same(to[a])) gathered |= 1u << a;
     }
     us += scatter_us(scattered, here);
@@ -299,8 +306,10 @@ class MeshSearch {
     for (int dim = 0; dim < 2; ++dim) {
       const std::int64_t size = dim == 0 ? columns_read(k) : model_.operators[k].columns;
       const bool has_grains = mesh_.uneven != axis || size % mesh_.all_grains == 0;
-      const bool is_read =
-          std::ranges::any_of(ways_[k], [&](const Way& way) { return way.inputs[1][axis] == dim; });
+      const bool is_read = std::ranges::any_of(readers_of_weights_[k], [&](std::size_t reader) {
+        return std::ranges::any_of(ways_[reader],
+                                   [&](const Way& way) { return way.inputs[1][axis] == dim; });
+      });
       if (!is_read && !(size >= devices_ && has_grains)) continue;
       layout[axis] = dim;
       list_weight_layouts(w, axis + 1, layout);
@@ -401,13 +410,33 @@ class MeshSearch {
     if (is_hopeless(work_us, exchange_us + updates_us + least_updates_us_[w])) return;
     if (w == weights_.size()) return time(updates_us);
     const std::size_t k = weights_[w];
-    for (const Layout& layout : layouts_of_weights_[w]) {
-      const Layout& wanted = chosen_[k]->inputs[1];
-      held_[k] = layout;
-      Exchange& exchange = exchanges_[k];
-      exchange = {weight_bytes(k), layout, wanted, change_us(weight_bytes(k), layout, wanted) > 0};
-      choose_weight(w + 1, work_us, exchange_us, updates_us + update_us(k, layout));
-    }
+    const std::vector<std::size_t>& readers = readers_of_weights_[k];
+    for (const Layout& layout : layouts_of_weights_[w])
+      for (const Layout& copy : copies_of_weight(k)) {
+        held_[k] = layout;
+        for (const std::size_t reader : readers) exchanges_[reader].clear();
+        exchange_weight(readers.front(), layout, copy);
+        for (const std::size_t reader : readers)
+          exchange_weight(reader, copy, chosen_[reader]->inputs[1]);
+        choose_weight(w + 1, work_us, exchange_us, updates_us + update_us(k, layout));
+      }
+  }
+
+  /// A copy that all readers share, as one of them may want it; of a single reader, as it does.
+  std::vector<Layout> copies_of_weight(std::size_t k) const {
+    const std::vector<std::size_t>& readers = readers_of_weights_[k];
+    if (readers.size() == 1) return {chosen_[k]->inputs[1]};
+    std::set<Layout> layouts;
+    for (const std::size_t reader : readers)
+      for (const Way& way : ways_[reader]) layouts.insert(way.inputs[1]);
+    return {layouts.begin(), layouts.end()};
+  }
+
+  void exchange_weight(std::size_t reader, const Layout& from, const Layout& to) {
+    const double bytes = weight_bytes(reader);
+    const bool is_gathered = change_us(bytes, from, to) > 0;
+    if (is_gathered || (is_training_ && gradient_change_us(bytes, from, to) > 0))
+      exchanges_[reader].push_back({bytes, from, to, is_gathered});
   }
 
   // --- The time of a step ---
@@ -448,8 +477,6 @@ class MeshSearch {
     double gather_us = 0, scatter_us = 0;
   };
 
-  bool has_weight(std::size_t k) const { return model_.operators[k].kind == Kind::kMatmul; }
-
   /// Operators in turn, until the weights that are gathered for them fill a bucket.
   std::vector<Unit> units() {
     std::vector<Unit> all;
@@ -457,8 +484,8 @@ class MeshSearch {
     std::size_t begin = 0;
     for (std::size_t k = 0; k < facts_.order.size(); ++k) {
       const std::size_t at = facts_.order[k];
-      if (has_weight(at) && exchanges_[at].is_gathered)
-        bucket.add(exchanges_[at], exchanges_[at].bytes * largest_piece(exchanges_[at].to));
+      for (const Exchange& exchange : exchanges_[at])
+        if (exchange.is_gathered) bucket.add(exchange, exchange.bytes * largest_piece(exchange.to));
       const bool is_last = k + 1 == facts_.order.size();
       if (!is_last && (bucket.kinds.empty() || bucket.bytes < kBucketBytes)) continue;
       all.push_back({begin, k + 1, gather_us(bucket), is_training_ ? gradients_us(bucket) : 0});
@@ -539,11 +566,11 @@ class MeshSearch {
     };
     for (std::size_t k = facts_.order.size(); k-- > 0;) {
       const std::size_t at = facts_.order[k];
-      if (!has_weight(at) || exchanges_[at].is_gathered) continue;
-      const Exchange& here = exchanges_[at];
-      if (gradient_change_us(here.bytes, here.from, here.to) == 0) continue;
-      bucket.add(here, here.bytes * largest_piece(here.from));
-      last = k;
+      for (const Exchange& exchange : exchanges_[at]) {
+        if (exchange.is_gathered) continue;
+        bucket.add(exchange, exchange.bytes * largest_piece(exchange.from));
+        last = k;
+      }
       if (bucket.bytes >= kBucketBytes) send(k);
     }
     if (!bucket.kinds.empty()) send(last);
@@ -568,7 +595,8 @@ class MeshSearch {
         fmt::format("mesh {}{}", fmt::join(mesh_.sizes, " x "), mesh_.uneven ? " uneven" : "");
     for (const std::size_t k : facts_.order) {
       text += fmt::format("; t{} loops {}", k + 1, fmt::join(chosen_[k]->loops, ","));
-      if (has_weight(k)) text += fmt::format(" weight {}", fmt::join(held_[k], ","));
+      if (!readers_of_weights_[k].empty())
+        text += fmt::format(" weight {}", fmt::join(held_[k], ","));
     }
     for (const std::size_t t : shared_)
       text += fmt::format("; copy of t{} {}", t, fmt::join(copies_[t], ","));
@@ -586,7 +614,8 @@ class MeshSearch {
   std::vector<std::vector<Way>> ways_;                        // by operator
   std::vector<const Way*> chosen_;                            // by operator
   std::vector<double> forward_exchange_, backward_exchange_;  // by operator
-  std::vector<Exchange> exchanges_;                           // by operator
+  std::vector<std::vector<Exchange>> exchanges_;              // by operator
+  std::vector<std::vector<std::size_t>> readers_of_weights_;  // by operator that has the weight
   std::vector<Layout> held_, copies_;                         // by operator; by tensor
   std::vector<std::size_t> shared_, weights_;                 // tensors; operators
   std::vector<std::vector<Layout>> layouts_of_weights_;

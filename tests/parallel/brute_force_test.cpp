@@ -110,6 +110,7 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
 
 constexpr brute_force::ModelSize matmuls(std::size_t count) { return {count, true}; }
 constexpr brute_force::ModelSize operators(std::size_t count) { return {count, false}; }
+constexpr brute_force::ModelSize sharing(std::size_t count) { return {count, true, true}; }
 
 std::string name_of(const testing::TestParamInfo<Class>& tested) { return tested.param.name; }
 
@@ -132,6 +133,14 @@ INSTANTIATE_TEST_SUITE_P(Even, BruteForce,
                                          Class{"Operators3On4Trained", operators(3), 4, kTrained},
                                          Class{"Operators4On4", operators(4), 4},
                                          Class{"Operators4On4Trained", operators(4), 4, kTrained}),
+                         name_of);
+
+/// Weights that several operators read.
+INSTANTIATE_TEST_SUITE_P(Shared, BruteForce,
+                         testing::Values(Class{"Matmuls2On2", sharing(2), 2},
+                                         Class{"Matmuls2On2Trained", sharing(2), 2, kTrained},
+                                         Class{"Matmuls3On3Trained", sharing(3), 3, kTrained},
+                                         Class{"Matmuls2On4Trained", sharing(2), 4, kTrained}),
                          name_of);
 
 INSTANTIATE_TEST_SUITE_P(
