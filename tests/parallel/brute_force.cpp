@@ -35,9 +35,11 @@ struct Exchange {
 
 class MeshSearch {
  public:
+  /// `model`: of one microbatch.
   MeshSearch(const Model& model, const Facts& facts, const Topology& machine, const Mesh& mesh,
-             bool is_training, Step& best)
-      : model_(model), facts_(facts), mesh_(mesh), is_training_(is_training), best_(best) {
+             const Options& options, Step& best)
+      : model_(model), facts_(facts), mesh_(mesh), is_training_(options.is_training),
+        microbatches_(static_cast<double>(options.microbatches)), best_(best) {
     std::int64_t stride = 1;
     for (std::size_t a = 0; a < kAxes; ++a) {
       shapes_[a] = shape_of_axis(machine, stride, mesh.sizes[a]);
@@ -334,10 +336,11 @@ class MeshSearch {
   // --- Decisions, one after the other ---
 
   bool is_hopeless(const std::vector<double>& work_us, double other_us) const {
-    return std::ranges::max(work_us) + other_us >= best_.us;
+    return microbatches_ * std::ranges::max(work_us) + other_us >= best_.us;
   }
 
-  /// `exchange_us`: of changes of layout, which all wait for.
+  /// `work_us`: of one microbatch; `exchange_us`: of changes of layout, which all wait for, in all
+  /// microbatches.
   void choose_way(std::size_t k, const std::vector<double>& work_us, double exchange_us) {
     if (k == facts_.order.size()) return choose_copy(0, work_us, exchange_us);
     const std::size_t at = facts_.order[k];
@@ -364,7 +367,7 @@ class MeshSearch {
       }
       forward_exchange_[at] = forward_us;
       backward_exchange_[at] = backward_us;
-      choose_way(k + 1, now, exchange_us + forward_us + backward_us);
+      choose_way(k + 1, now, exchange_us + microbatches_ * (forward_us + backward_us));
     }
   }
 
@@ -389,7 +392,7 @@ class MeshSearch {
         const double backward_us = has_gradient ? gradient_change_us(bytes, from, to) : 0;
         forward_exchange_[reader] += forward_us;
         backward_exchange_[reader] += backward_us;
-        all_us += forward_us + backward_us;
+        all_us += microbatches_ * (forward_us + backward_us);
       };
       pay(facts_.readers[tensor].front(), chosen_[tensor - 1]->result, copy);
       for (const std::size_t reader : facts_.readers[tensor])
@@ -580,9 +583,11 @@ class MeshSearch {
   void time(double updates_us) {
     ++best_.timed;
     const std::vector<Unit> all = units();
-    double us = forward_pass(all);
+    double us = microbatches_ * forward_pass(all);
     if (is_training_) {
+      // Gradients of all microbatches are summed from the last backward pass on.
       const auto [ends, backward_us] = backward_pass(all);
+      us += (microbatches_ - 1) * backward_us;
       us = std::max(us + backward_us, summed_us(us, ends)) + updates_us;
     }
     if (us >= best_.us) return;
@@ -607,6 +612,7 @@ class MeshSearch {
   const Facts& facts_;
   const Mesh& mesh_;
   const bool is_training_;
+  const double microbatches_;
   Step& best_;
   std::array<GroupShape, kAxes> shapes_;
   std::int64_t devices_ = 1;
@@ -627,6 +633,8 @@ class MeshSearch {
 Step least_step(const Model& model, const Topology& machine, const Options& options) {
   const Facts facts = facts_of(model, options.is_training);
   const auto devices = static_cast<std::int64_t>(machine.device_count());
+  Model part = model;
+  part.rows /= options.microbatches;
   Step best;
   best.us = options.limit_us;
   for (std::int64_t along_model = 1; along_model <= devices; ++along_model)
@@ -634,10 +642,10 @@ Step least_step(const Model& model, const Topology& machine, const Options& opti
       if (devices % (along_model * any) != 0) continue;
       const std::array<std::int64_t, kAxes> sizes{along_model, any, devices / along_model / any};
       const Mesh mesh = even_mesh(model, facts, machine, sizes);
-      MeshSearch(model, facts, machine, mesh, options.is_training, best).run();
+      MeshSearch(part, facts, machine, mesh, options, best).run();
       if (!options.cuts_unevenly || machine.kinds().size() == 1) continue;
-      if (const auto uneven = uneven_mesh(model, facts, machine, sizes))
-        MeshSearch(model, facts, machine, *uneven, options.is_training, best).run();
+      if (const auto uneven = uneven_mesh(model, facts, machine, sizes, part.rows))
+        MeshSearch(part, facts, machine, *uneven, options, best).run();
     }
   if (best.plan.empty()) best.us = kInfinite;
   return best;

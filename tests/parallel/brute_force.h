@@ -58,6 +58,7 @@ std::string to_string(const Model& model);
 struct Options {
   bool is_training = false;
   bool cuts_unevenly = false;
+  std::int64_t microbatches = 1;  ///< They divide the rows.
   /// Steps that take longer are not looked for.
   double limit_us = std::numeric_limits<double>::infinity();
 };
@@ -68,7 +69,7 @@ struct Step {
   std::uint64_t timed = 0;  ///< Plans of which all was decided.
 };
 
-/// One stage, one microbatch, Adam, 32 bits, nothing computed again.
+/// One stage, Adam, 32 bits, nothing computed again.
 Step least_step(const Model& model, const Topology& machine, const Options& options);
 
 }  // namespace soapstone::parallel::brute_force

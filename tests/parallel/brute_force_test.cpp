@@ -23,13 +23,14 @@ struct Class {
   brute_force::ModelSize size;
   std::int64_t devices = 2;
   bool is_training = false, has_unlike_devices = false, cuts_unevenly = false;
+  std::int64_t microbatches = 1;
 };
 
 constexpr int kModels = 4;
 
 void PrintTo(const Class& cls, std::ostream* out) { *out << cls.name; }
 
-/// One stage, one microbatch, nothing computed again, nothing kept of what is gathered.
+/// One stage, nothing computed again, nothing kept of what is gathered.
 MeshPlanOutcome planned(const brute_force::ModelGraph& model, const Topology& machine,
                         const Class& cls) {
   MeshPlanOptions options;
@@ -38,7 +39,7 @@ MeshPlanOutcome planned(const brute_force::ModelGraph& model, const Topology& ma
   options.freedom.pipelines = false;
   options.freedom.gathers_once = false;
   options.freedom.cuts_unevenly = cls.cuts_unevenly;
-  options.sizes.microbatches = 1;
+  options.sizes.microbatches = cls.microbatches;
   options.sizes.chunks = 1;
   options.sizes.recomputes = false;
   const core::StopToken never;
@@ -84,7 +85,8 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
   int cut = 0, uneven = 0, given_up = 0;
   for (int seed = first; seed < first + count; ++seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
-    const brute_force::Model model = brute_force::random_model(random, cls.size);
+    brute_force::Model model = brute_force::random_model(random, cls.size);
+    model.rows *= cls.microbatches;
     const Topology machine =
         brute_force::random_machine(random, cls.devices, cls.has_unlike_devices);
     const brute_force::ModelGraph graph = brute_force::graph_of_model(model);
@@ -94,8 +96,10 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
     cut += cuts_something(plan) ? 1 : 0;
     uneven += plan.uneven ? 1 : 0;
     constexpr double kRounding = 1e-9;
-    const brute_force::Step least = brute_force::least_step(
-        model, machine, {cls.is_training, cls.cuts_unevenly, plan.time.total_us * (1 + kRounding)});
+    const brute_force::Step least =
+        brute_force::least_step(model, machine,
+                                {cls.is_training, cls.cuts_unevenly, cls.microbatches,
+                                 plan.time.total_us * (1 + kRounding)});
     EXPECT_NEAR(least.us, plan.time.total_us, kRounding * plan.time.total_us)
         << "seed " << seed << ", " << least.timed << " plans\n"
         << fmt::format("{} us, planned: {} us", least.us, plan.time.total_us)
@@ -134,6 +138,14 @@ INSTANTIATE_TEST_SUITE_P(Even, BruteForce,
                                          Class{"Operators4On4", operators(4), 4},
                                          Class{"Operators4On4Trained", operators(4), 4, kTrained}),
                          name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Microbatches, BruteForce,
+    testing::Values(Class{"Operators3On2", operators(3), 2, false, false, false, 2},
+                    Class{"Operators3On4Trained", operators(3), 4, kTrained, false, false, 4},
+                    Class{"Unevenly3On2Trained", operators(3), 2, kTrained, kUnlike, kUnevenly, 2},
+                    Class{"Shared2On4Trained", sharing(2), 4, kTrained, false, false, 2}),
+    name_of);
 
 /// Weights that several operators read.
 INSTANTIATE_TEST_SUITE_P(Shared, BruteForce,
