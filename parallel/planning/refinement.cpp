@@ -44,8 +44,8 @@ struct OpenWeight {
   std::vector<WeightWay> ways;
 };
 
-/// What is exchanged for weights at least, in a stage, if some have met their ways: those that
-/// nodes read which are the first in the order of the model.
+/// What is exchanged for weights at least, in a stage, once some have their ways: those of the
+/// first nodes in the order of the model.
 class ExchangesSoFar {
  public:
   /// `ends_us`: when the node's backward pass has ended, from its begin.

@@ -44,7 +44,8 @@ struct ModelGraph {
 struct ModelSize {
   std::size_t operators = 2;
   bool has_matmuls_alone = false;
-  /// Matmuls read the weight of one before them, if it has the same sizes, which they then choose.
+  /// Matmuls read the weight of the first one of the same sizes. Half of them have as many columns
+  /// as they read.
   bool shares_weights = false;
 };
 
