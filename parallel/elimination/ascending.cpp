@@ -3,53 +3,97 @@
 #include <algorithm>
 #include <utility>
 
+#include "parallel/elimination/messages.h"
+
 namespace soapstone::parallel {
+namespace {
 
-AscendingAssignments::AscendingAssignments(CostGraph graph, CostTables& tables,
-                                           const EliminationOptions& options)
-    : graph_(std::move(graph)), tables_(tables), options_(options) {
-  Part all;
-  for (std::size_t v = 0; v < graph_.size(); ++v) all.own.push_back(graph_.own(CostVariableId(v)));
-  add(std::move(all));
+/// How far messages may leave the bound of what elimination leaves, as a share.
+constexpr double kGapOfParts = 1e-9;
+
+double bound_of(const RemainingGraph& rest, CostTables& tables) {
+  if (rest.is_eliminated()) return rest.cost();
+  Messages messages(rest, tables);
+  messages.pass(kGapOfParts);
+  return messages.lower_bound();
 }
 
-std::optional<Assignment> AscendingAssignments::next() {
-  if (parts_.empty()) return std::nullopt;
-  const auto later = [](const Part& a, const Part& b) { return a.best.cost > b.best.cost; };
-  std::ranges::pop_heap(parts_, later);
-  Part part = std::move(parts_.back());
-  parts_.pop_back();
-  std::vector<CostTableId> own = part.own;
-  for (std::size_t v = part.first_free; v < own.size(); ++v) {
-    const std::uint32_t choice = part.best.choices[v];
-    Part other{own, v, {}};
-    other.own[v] = without(own[v], choice);
-    add(std::move(other));
-    own[v] = only(own[v], choice);
+}  // namespace
+
+AscendingAssignments::AscendingAssignments(const std::vector<CostGraph>& graphs, CostTables& tables,
+                                           const std::vector<CostVariableId>& least)
+    : tables_(tables), least_(least.size()) {
+  Graphs all;
+  for (const CostGraph& graph : graphs) all.emplace_back(graph, tables, least);
+  add_whole(std::move(all), kImpossible);
+}
+
+std::optional<Assignment> AscendingAssignments::next(double limit, std::size_t most_steps) {
+  while (lower_bound() < limit) {
+    if (steps_ >= most_steps) {
+      has_given_up_ = true;
+      return std::nullopt;
+    }
+    std::ranges::pop_heap(parts_, std::less());
+    const Part part = std::move(parts_.back());
+    parts_.pop_back();
+    if (!part.graphs->front().is_eliminated())
+      fix_one(part, limit);
+    else if (part.decided + least_ == part.choices.size())
+      return completed(part);
+    else
+      take_apart(part, limit);
   }
-  return std::move(part.best);
+  return std::nullopt;
 }
 
-void AscendingAssignments::add(Part part) {
-  for (std::size_t v = 0; v < part.own.size(); ++v) graph_.set_own(CostVariableId(v), part.own[v]);
-  part.best = least_assignment(graph_, tables_, options_);
-  if (part.best.cost == kImpossible) return;
+void AscendingAssignments::add(Part part, double limit) {
+  part.cost = *std::ranges::max_element(part.costs);
+  if (part.cost >= limit) return;
   parts_.push_back(std::move(part));
-  std::ranges::push_heap(parts_,
-                         [](const Part& a, const Part& b) { return a.best.cost > b.best.cost; });
+  std::ranges::push_heap(parts_, std::less());
 }
 
-CostTableId AscendingAssignments::only(CostTableId own, std::uint32_t choice) {
-  CostTable table = tables_[own];
-  for (std::size_t c = 0; c < table.costs.size(); ++c)
-    if (c != choice) table.costs[c] = kImpossible;
-  return tables_.intern(std::move(table));
+void AscendingAssignments::add_whole(Graphs graphs, double limit) {
+  Part part;
+  part.choices.assign(graphs.front().size(), 0);
+  for (const RemainingGraph& graph : graphs) part.costs.push_back(bound_of(graph, tables_));
+  part.graphs = std::make_shared<const Graphs>(std::move(graphs));
+  add(std::move(part), limit);
 }
 
-CostTableId AscendingAssignments::without(CostTableId own, std::uint32_t choice) {
-  CostTable table = tables_[own];
-  table.costs[choice] = kImpossible;
-  return tables_.intern(std::move(table));
+/// By the choices of the last variable that went and has none yet.
+void AscendingAssignments::take_apart(const Part& part, double limit) {
+  const Graphs& graphs = *part.graphs;
+  const std::size_t at = part.choices.size() - 1 - part.decided;
+  for (std::uint32_t c = 0; c < graphs.front().choices_of_gone(at); ++c) {
+    ++steps_;
+    Part one = part;
+    ++one.decided;
+    one.choices[graphs.front().gone(at).variable] = c;
+    for (std::size_t g = 0; g < graphs.size(); ++g)
+      one.costs[g] += graphs[g].more_than_least(at, one.choices);
+    add(std::move(one), limit);
+  }
+}
+
+/// By the choices of a variable that elimination leaves.
+void AscendingAssignments::fix_one(const Part& part, double limit) {
+  Graphs graphs = *part.graphs;
+  const std::uint32_t center = *graphs.front().most_neighbors();
+  const std::size_t choices = tables_[graphs.front().own(center)].columns;
+  for (std::uint32_t c = 0; c < choices; ++c) {
+    steps_ += graphs.front().size();
+    Graphs fixed = graphs;
+    for (RemainingGraph& graph : fixed) graph.fix(center, c);
+    add_whole(std::move(fixed), limit);
+  }
+}
+
+Assignment AscendingAssignments::completed(Part part) const {
+  const RemainingGraph& graph = part.graphs->front();
+  for (std::size_t at = least_; at-- > 0;) graph.choose_least(at, part.choices);
+  return {std::move(part.choices), part.cost, part.cost};
 }
 
 }  // namespace soapstone::parallel

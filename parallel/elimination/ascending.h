@@ -1,42 +1,62 @@
-// The assignments of a cost graph one after the other, the cheapest first. After E. Lawler, "A
-// Procedure for Computing the K Best Solutions to Discrete Optimization Problems" (1972): what
-// remains when the best assignment is taken away falls into parts without it, of which each has a
-// best one.
+// The assignments of a cost graph one after the other, the cheapest first. Elimination says how
+// cheap the best assignment with some choices is, for choices in the opposite order in which
+// variables were eliminated: so a search for the next best one takes no step in vain (best-first
+// search with an exact bound). Where elimination leaves variables, messages bound what is left.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "parallel/elimination/cost_graph.h"
+#include "parallel/elimination/remaining_graph.h"
 
 namespace soapstone::parallel {
 
 class AscendingAssignments {
  public:
-  /// `tables` must outlive this.
-  AscendingAssignments(CostGraph graph, CostTables& tables, const EliminationOptions& options);
+  /// An assignment costs as much as in the graph where it costs most. The graphs differ in their
+  /// costs alone. Variables in `least` are not told apart: they have their cheapest choices beside
+  /// the others, in each graph; an assignment has those of the first graph. `tables` must outlive
+  /// this. Precondition: there is a graph; variables in `least` have one neighbor each, which is
+  /// not in `least`.
+  AscendingAssignments(const std::vector<CostGraph>& graphs, CostTables& tables,
+                       const std::vector<CostVariableId>& least);
 
-  /// None if all were told. Complexity: an elimination for each variable.
-  std::optional<Assignment> next();
+  /// No assignment costs less.
+  double lower_bound() const { return parts_.empty() ? kImpossible : parts_.front().cost; }
+  /// None if all that are left cost `limit` or more, or if more than `most_steps` choices would
+  /// have to be looked at in all.
+  std::optional<Assignment> next(double limit, std::size_t most_steps);
+  bool has_given_up() const { return has_given_up_; }  ///< The last one for the second reason.
 
  private:
-  /// All assignments with one of the choices that `own` leaves to each variable. Variables before
-  /// `first_free` have a single one.
+  using Graphs = std::vector<RemainingGraph>;
+  /// All assignments that have the choices of variables which went last.
   struct Part {
-    std::vector<CostTableId> own;
-    std::size_t first_free = 0;
-    Assignment best;
+    double cost = 0;            ///< No assignment of it costs less in all graphs.
+    std::vector<double> costs;  ///< The same by graph.
+    std::size_t decided = 0;    ///< How many variables have their choice.
+    std::vector<std::uint32_t> choices;
+    std::shared_ptr<const Graphs> graphs;
+
+    bool operator<(const Part& later) const {
+      return cost != later.cost ? cost > later.cost : decided < later.decided;
+    }
   };
 
-  void add(Part part);
-  /// `own`, but with all choices impossible except that one, or that one impossible.
-  CostTableId only(CostTableId own, std::uint32_t choice);
-  CostTableId without(CostTableId own, std::uint32_t choice);
+  void add(Part part, double limit);
+  void add_whole(Graphs graphs, double limit);
+  bool is_eliminated(const Part& part) const;
+  void take_apart(const Part& part, double limit);
+  void fix_one(const Part& part, double limit);
+  Assignment completed(Part part) const;
 
-  CostGraph graph_;
   CostTables& tables_;
-  const EliminationOptions options_;
-  std::vector<Part> parts_;  ///< A heap: the part with the cheapest assignment first.
+  std::size_t least_ = 0;    ///< How many variables are not told apart.
+  std::vector<Part> parts_;  ///< A heap: the cheapest part first.
+  std::size_t steps_ = 0;
+  bool has_given_up_ = false;
 };
 
 }  // namespace soapstone::parallel

@@ -8,11 +8,13 @@
 
 namespace soapstone::parallel {
 
-RemainingGraph::RemainingGraph(const CostGraph& graph, CostTables& tables)
+RemainingGraph::RemainingGraph(const CostGraph& graph, CostTables& tables,
+                               const std::vector<CostVariableId>& first)
     : tables_(&tables), neighbors_(graph.size()), is_gone_(graph.size(), false),
       touched_(graph.size(), 0) {
   for (std::size_t v = 0; v < graph.size(); ++v) own_.push_back(graph.own(CostVariableId(v)));
   for (const CostGraph::Edge& e : graph.edges()) connect(e.a.value, e.b.value, e.costs);
+  for (const CostVariableId v : first) eliminate(v.value);
   std::vector<std::uint32_t> all(graph.size());
   std::iota(all.begin(), all.end(), 0);
   reduce(all);
@@ -60,21 +62,21 @@ void RemainingGraph::eliminate(std::uint32_t v) {
   neighbors_[v].clear();
   is_gone_[v] = true;
   for (const Neighbor& n : around) disconnect(n.variable, v);
-  Step step{v, {}, {}, nullptr};
-  if (!around.empty()) step.left = around[0].variable;
-  if (around.size() == 2) step.right = around[1].variable;
+  Gone gone{v, {}, {}, {}, own_[v], {}, nullptr};
+  if (!around.empty()) gone.left = around[0].variable;
+  if (around.size() == 2) gone.right = around[1].variable;
   // A variable without a neighbor on a side has one with a single choice there.
   const CostTableId nothing = tables_->zeros((*tables_)[own_[v]].columns);
-  const CostTableId left = tables_->transposed(step.left ? around[0].costs : nothing);
-  const CostTableId right = step.right ? around[1].costs : nothing;
-  step.minimum = &tables_->through(left, own_[v], right);
-  steps_.push_back(step);
-  if (step.right)
-    connect(*step.left, *step.right, step.minimum->costs);
-  else if (step.left)
-    own_[*step.left] = tables_->sum(own_[*step.left], tables_->transposed(step.minimum->costs));
+  gone.left_costs = tables_->transposed(gone.left ? around[0].costs : nothing);
+  gone.right_costs = gone.right ? around[1].costs : nothing;
+  gone.minimum = &tables_->through(gone.left_costs, gone.own, gone.right_costs);
+  gone_.push_back(gone);
+  if (gone.right)
+    connect(*gone.left, *gone.right, gone.minimum->costs);
+  else if (gone.left)
+    own_[*gone.left] = tables_->sum(own_[*gone.left], tables_->transposed(gone.minimum->costs));
   else
-    cost_ += (*tables_)[step.minimum->costs].costs[0];
+    cost_ += (*tables_)[gone.minimum->costs].costs[0];
 }
 
 std::optional<std::uint32_t> RemainingGraph::most_neighbors() {
@@ -101,23 +103,46 @@ void RemainingGraph::fix(std::uint32_t v, std::uint32_t choice) {
   }
   neighbors_[v].clear();
   is_gone_[v] = true;
-  steps_.push_back({v, {}, {}, nullptr, choice});
+  gone_.push_back({v, {}, {}, {}, own_[v], {}, nullptr, choice});
   reduce(std::move(changed));
 }
 
 Assignment RemainingGraph::traced_back() const {
   Assignment result{std::vector<std::uint32_t>(size(), 0), cost_, cost_};
   if (cost_ == kImpossible) return result;
-  for (std::size_t k = steps_.size(); k-- > 0;) {
-    const Step& step = steps_[k];
-    std::uint32_t& choice = result.choices[step.variable];
-    choice = step.choice;
-    if (!step.minimum) continue;
-    const std::size_t row = step.left ? result.choices[*step.left] : 0;
-    const std::size_t column = step.right ? result.choices[*step.right] : 0;
-    choice = step.minimum->argument[row * (*tables_)[step.minimum->costs].columns + column];
-  }
+  for (std::size_t at = gone_.size(); at-- > 0;) choose_least(at, result.choices);
   return result;
+}
+
+std::size_t RemainingGraph::choices_of_gone(std::size_t at) const {
+  return (*tables_)[gone_[at].own].columns;
+}
+
+std::size_t RemainingGraph::place_of_minimum(const Gone& gone,
+                                             const std::vector<std::uint32_t>& choices) const {
+  const std::size_t row = gone.left ? choices[*gone.left] : 0;
+  const std::size_t column = gone.right ? choices[*gone.right] : 0;
+  return row * (*tables_)[gone.minimum->costs].columns + column;
+}
+
+double RemainingGraph::more_than_least(std::size_t at,
+                                       const std::vector<std::uint32_t>& choices) const {
+  const Gone& gone = gone_[at];
+  const std::uint32_t choice = choices[gone.variable];
+  if (!gone.minimum) return choice == gone.choice ? 0 : kImpossible;
+  const double least = (*tables_)[gone.minimum->costs].costs[place_of_minimum(gone, choices)];
+  if (least == kImpossible) return kImpossible;
+  // Summed as in CostTables::through(), so that the best choice costs nothing more.
+  const double here = (*tables_)[gone.left_costs].at(gone.left ? choices[*gone.left] : 0, choice) +
+                      (*tables_)[gone.own].costs[choice];
+  return here + (*tables_)[gone.right_costs].at(choice, gone.right ? choices[*gone.right] : 0) -
+         least;
+}
+
+void RemainingGraph::choose_least(std::size_t at, std::vector<std::uint32_t>& choices) const {
+  const Gone& gone = gone_[at];
+  choices[gone.variable] =
+      gone.minimum ? gone.minimum->argument[place_of_minimum(gone, choices)] : gone.choice;
 }
 
 }  // namespace soapstone::parallel

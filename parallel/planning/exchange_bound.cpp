@@ -70,12 +70,11 @@ class BranchAndBound {
   }
 
   void add_group(const MeshShape& shape, const PassesBound& passes) {
-    CostParts parts;
-    parts.forward = passes.forward_us;
-    parts.backward = passes.backward_us;
+    StepParts parts;
+    parts.passes = {{passes.forward_us, passes.backward_us}};
     double us = 0;
     for (const StepInequality& each : inequalities_of(shape))
-      us = std::max(us, each.us + weighted_us(each.weights, parts));
+      us = std::max(us, each.us + sum_of(each.weights, parts));
     branches_.push_back({shape, us, {}});
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "parallel/planning/refinement.h"
 #include "parallel/sharding/weight_layouts.h"
 #include "parallel/step/handovers.h"
 #include "parallel/topology/collectives.h"
@@ -148,7 +149,7 @@ ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const Me
   sharding.choices.microbatches = shape.microbatches;
   sharding.is_training = options_.is_training;
   const double often = microbatch_weight(shape);
-  sharding.weights = {often, often, often * weights.sums, often * weights.sums, weights.sums, 1};
+  sharding.weights = {often, often, weights.sums * often, weights.sums * often, weights.sums};
   sharding.us_per_byte = weights.us_per_byte;
   sharding.most_cases = weights.most_cases;
   sharding.bucket_bytes = std::min(freedom.bucket_bytes.value_or(kUsualBucket), weight_bytes_);
@@ -182,7 +183,7 @@ void MeshEvaluator::fix_outer_axes(const StepWork& work, const std::vector<std::
     rates.bytes_per_s = within * rates_.bytes_per_s;
     const Mesh mesh = mesh_of(sizes, axis);
     CostTables tables;
-    const Sharding found = best_sharding(graph_, loops_, work, mesh, rates, sharding, tables);
+    const Sharding found = best_sharding({graph_, loops_, work, mesh, rates, sharding}, tables);
     if (found.cost_us == kImpossible) return;
     for (std::size_t n = 0; n < found.nodes.size(); ++n)
       sharding.choices.fixed[n][axis] = found.nodes[n].loops[axis];
@@ -227,38 +228,30 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
   CostTables tables;
   MeshPlan plan = blank(freedom, shape);
   plan.sharding =
-      best_sharding(graph_, loops_, context.work, mesh, rates_, context.sharding, tables);
+      best_sharding({graph_, loops_, context.work, mesh, rates_, context.sharding}, tables);
   complete(freedom, context, mesh, plan);
   return plan;
 }
 
-void MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const {
+bool MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const {
   constexpr std::int64_t kFewNodes = 24;
-  constexpr int kMostLookedAt = 300;
-  if (nodes() > kFewNodes) return;
-  MeshWeights weights;
-  weights.sums = kHiddenSums;
-  const ShapeContext context = context_of(freedom, plan.shape, weights);
+  if (nodes() > kFewNodes) return false;
+  const ShapeContext context = context_of(freedom, plan.shape, {});
   const Mesh mesh = mesh_of(context.axis_sizes, 0, context.uneven);
-  CostTables tables;
-  int looked_at = 0;
-  for_shardings(graph_, loops_, context.work, mesh, rates_, context.sharding, tables,
-                [&](Sharding sharding) {
-                  // A step takes no less than its passes, and no less than its exchanges; the
-                  // slowest stage no less than its share.
-                  const double least_us =
-                      sharding.cost_us / (1 + kHiddenSums) / static_cast<double>(plan.shape.stages);
-                  const bool fits = plan.time.peak_bytes <= memory_;
-                  const double enough_us = fits ? std::min(limit_us, plan.time.total_us) : limit_us;
-                  if (least_us >= enough_us || ++looked_at > kMostLookedAt) return false;
-                  MeshPlan other = blank(freedom, plan.shape);
-                  other.sharding = std::move(sharding);
-                  complete(freedom, context, mesh, other);
-                  if (other.sharding.cost_us < kImpossible && other.time.peak_bytes <= memory_ &&
-                      (!fits || other.time.total_us < plan.time.total_us))
-                    plan = std::move(other);
-                  return true;
-                });
+  const MeshPlan empty = blank(freedom, plan.shape);
+  const auto completed = [&](Sharding sharding) {
+    MeshPlan other = empty;
+    other.sharding = std::move(sharding);
+    complete(freedom, context, mesh, other);
+    return other;
+  };
+  return look_for_faster({{graph_, loops_, context.work, mesh, rates_, context.sharding},
+                          order_,
+                          plan.uneven ? std::vector<Slowness>() : slowness_of_stages(plan.shape),
+                          empty.bucket_bytes,
+                          memory_,
+                          completed},
+                         limit_us, plan);
 }
 
 MeshPlan MeshEvaluator::timed_again(const Freedom& freedom, MeshPlan plan) const {
@@ -353,18 +346,22 @@ std::vector<Slowness> MeshEvaluator::slowness_of_stages(const MeshShape& shape) 
   return stages;
 }
 
-Sharding MeshEvaluator::least_sharding(const MeshShape& sizes, const CostWeights& weights) const {
+/// On an uneven mesh no device takes less than the mean.
+Sharding MeshEvaluator::least_sharding(const MeshShape& sizes, const StepWeights& weights) const {
   MeshShape shape = sizes;
   shape.gathers_once = true;
   const Freedom freedom;
   ShapeContext context = context_of(freedom, shape, {});
   context.work = least_work(shape.microbatches);
-  context.sharding.weights = weights;
-  context.sharding.bucket_bytes = exchanged_bytes_;
-  context.sharding.choices.takes_means = true;
   const Mesh mesh = mesh_of(context.axis_sizes, 0, context.uneven);
+  context.sharding.bucket_bytes = exchanged_bytes_;
+  context.sharding.weights = weights;
+  if (context.uneven) {
+    const std::size_t count = positions_of(mesh, rates_, context.sharding.choices).size();
+    context.sharding.weights.positions.assign(count, 1 / static_cast<double>(count));
+  }
   CostTables tables;
-  return best_sharding(graph_, loops_, context.work, mesh, rates_, context.sharding, tables);
+  return best_sharding({graph_, loops_, context.work, mesh, rates_, context.sharding}, tables);
 }
 
 StepWork MeshEvaluator::least_work(std::int64_t microbatches) const {

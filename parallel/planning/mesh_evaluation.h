@@ -65,10 +65,10 @@ class MeshEvaluator {
   /// if there are none, or if they break a premise. For several threads.
   MeshPlan plan_at(const Freedom& freedom, const MeshShape& shape,
                    const MeshWeights& weights) const;
-  /// The fastest that fits of that shape, if the model is small enough to look at all that could
-  /// be: others by the cost that leaves out what hides exchanges of weights, until none can be
-  /// faster than `plan` or `limit_us`, or until so many were looked at. For several threads.
-  void refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const;
+  /// Looks for faster plans of that shape that fit, if the model is small (refinement.h). Returns
+  /// whether none is left that would be faster than `plan`, as it is then, and than `limit_us`. For
+  /// several threads.
+  bool refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const;
   /// The same cuts with the number of pieces and the buckets that the plan says. For several
   /// threads.
   MeshPlan timed_again(const Freedom& freedom, MeshPlan plan) const;
@@ -82,7 +82,7 @@ class MeshEvaluator {
   /// Costs least among the cuts of all shapes with these sizes, whatever is computed again and
   /// however often weights are gathered; whether or not it fits. `lower_bound_us` and `parts` are
   /// no more than those of a step. For several threads.
-  Sharding least_sharding(const MeshShape& sizes, const CostWeights& weights) const;
+  Sharding least_sharding(const MeshShape& sizes, const StepWeights& weights) const;
   /// How the stages of a pipeline share what all have to do. With several chunks: two or more.
   StageShares stage_shares(const MeshShape& shape) const;
 

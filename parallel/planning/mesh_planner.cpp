@@ -45,6 +45,7 @@ class MeshPlanner {
     outcome.memory_bytes = memory_;
     outcome.fits = best->time.peak_bytes <= memory_;
     outcome.meshes_tried = tried_.size();
+    outcome.has_looked_at_all = has_looked_at_all_;
     return outcome;
   }
 
@@ -102,11 +103,14 @@ class MeshPlanner {
   /// The fastest shapes first, so that the others have less to look at.
   void refine() {
     const std::vector<MeshPlan*> plans = best_plans(tried_.size());
+    std::vector<char> is_done(plans.size(), 0);
     for (std::size_t first = 0; first < plans.size(); first += kFittedAtOnce) {
       const double limit_us = fastest_that_fits();
-      in_parallel(first, std::min(first + kFittedAtOnce, plans.size()),
-                  [&](std::size_t k) { evaluator_.refine(freedom_, limit_us, *plans[k]); });
+      in_parallel(first, std::min(first + kFittedAtOnce, plans.size()), [&](std::size_t k) {
+        is_done[k] = evaluator_.refine(freedom_, limit_us, *plans[k]);
+      });
     }
+    has_looked_at_all_ = std::ranges::count(is_done, 0) == 0;
   }
 
   core::Error nothing_found() const {
@@ -485,6 +489,7 @@ class MeshPlanner {
   std::string broken_;                   ///< The premise that the first plan broke that broke one.
   std::set<MeshShape> considered_;       ///< As core_of() has them.
   std::set<MeshShape> does_not_fit_;     ///< Of these: without a price of memory.
+  bool has_looked_at_all_ = false;
 };
 
 }  // namespace

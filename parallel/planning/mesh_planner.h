@@ -16,6 +16,9 @@ struct MeshPlanOutcome {
   std::size_t meshes_tried = 0;
   double memory_bytes = 0;  ///< Of the device with the least of those that are used, or the limit.
   bool fits = true;         ///< False: the least memory found is more than there is.
+  /// No choice of cuts and layouts is faster on a shape that was tried, whatever it is: all that
+  /// could be were looked at. False where they were too many, and for larger models.
+  bool has_looked_at_all = false;
 };
 
 /// Errors: kInvalidInput if there are not so many devices, or their number does not divide that of

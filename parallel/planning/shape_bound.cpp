@@ -18,8 +18,8 @@ void add_passes(double forward, double backward, const StepInequality& rest,
   for (const bool gathers : {false, true})
     for (const bool scatters : {false, true}) {
       StepInequality each = rest;
-      (gathers ? each.weights.gathers : each.weights.forward) = forward;
-      (scatters ? each.weights.scatters : each.weights.backward) = backward;
+      (gathers ? each.weights.gathered : each.weights.forward) = forward;
+      (scatters ? each.weights.exchanged_backward : each.weights.backward) = backward;
       all.push_back(each);
       if (backward == 0) break;
     }
@@ -83,15 +83,15 @@ bool ShapeBound::is_done() const {
          most_us_ - us_ <= kCloseEnough * us_;
 }
 
-CostWeights ShapeBound::mixed(double& us) const {
-  CostWeights weights{0, 0, 0, 0, 0, 0};
+StepWeights ShapeBound::mixed(double& us) const {
+  StepWeights weights{0, 0, 0, 0, 0, 0};
   us = 0;
   for (std::size_t k = 0; k < inequalities_.size(); ++k) {
-    const CostWeights& each = inequalities_[k].weights;
+    const StepWeights& each = inequalities_[k].weights;
     weights.forward += mixture_[k] * each.forward;
     weights.backward += mixture_[k] * each.backward;
-    weights.gathers += mixture_[k] * each.gathers;
-    weights.scatters += mixture_[k] * each.scatters;
+    weights.gathered += mixture_[k] * each.gathered;
+    weights.exchanged_backward += mixture_[k] * each.exchanged_backward;
     weights.sums += mixture_[k] * each.sums;
     weights.updates += mixture_[k] * each.updates;
     us += mixture_[k] * inequalities_[k].us;
@@ -112,7 +112,7 @@ void ShapeBound::raise(const MeshEvaluator& evaluator) {
   }
   std::vector<double>& answer = answers_.emplace_back();
   for (const StepInequality& each : inequalities_)
-    answer.push_back(each.us + weighted_us(each.weights, found.parts));
+    answer.push_back(each.us + sum_of(each.weights, found.parts));
   solve();
 }
 

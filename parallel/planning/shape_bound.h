@@ -10,7 +10,7 @@ namespace soapstone::parallel {
 
 /// A step takes no less than its parts, weighted so, and that time in addition.
 struct StepInequality {
-  CostWeights weights;
+  StepWeights weights;
   double us = 0;
 };
 
@@ -33,7 +33,7 @@ class ShapeBound {
   void raise(const MeshEvaluator& evaluator);
 
  private:
-  CostWeights mixed(double& us) const;
+  StepWeights mixed(double& us) const;
   void solve();
 
   MeshShape shape_;

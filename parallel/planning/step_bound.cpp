@@ -87,11 +87,11 @@ class BoundMaker {
     const core::Node& node = input_.graph.node(id);
     double read = 0, kept = 0, gradients = 0, written = 0, arriving = 0;
     int sought = 0;
-    for (const core::TensorId tensor : node.inputs) {
-      if (!tensor.valid()) continue;
-      const TensorWork& input = work.tensors[tensor.index()];
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (!node.inputs[k].valid()) continue;
+      const TensorWork& input = work.tensors[node.inputs[k].index()];
       if (input.is_stored) read += input.bytes;
-      if (input.is_kept) kept += input.bytes;
+      if (k < own.gradient_reads.size() && own.gradient_reads[k]) kept += input.bytes;
       if (!input.has_gradient) continue;
       gradients += input.bytes;
       ++sought;
@@ -100,6 +100,7 @@ class BoundMaker {
       const TensorWork& output = work.tensors[tensor.index()];
       if (output.is_stored) written += output.bytes;
       if (output.has_gradient) arriving += output.bytes;
+      if (own.gradient_reads_result) kept += output.bytes;
     }
     const auto kernel = [&](double flops, double bytes) {
       return LeastTime{own.starts_launch ? rates.launch_us : 0,

@@ -145,14 +145,17 @@ class ChoiceMaker {
     return static_cast<double>(largest) / static_cast<double>(size);
   }
 
+  /// Of each loop, that of the largest part at a position.
+  using Shares = std::vector<double>;
+
   void finish() {
-    std::vector<double> parts;
+    std::vector<Shares> parts;
     for (const Position& position : positions_) {
-      double& part = parts.emplace_back(1);
+      Shares& shares = parts.emplace_back();
       for (std::size_t l = 0; l < loops_.size(); ++l) {
         const std::optional<double> cut = share(l, position);
         if (!cut) return;
-        part *= *cut;
+        shares.push_back(*cut);
       }
     }
     now_.inputs.assign(node_.inputs.size(), Layout{});
@@ -249,13 +252,23 @@ class ChoiceMaker {
   double local_bytes(core::TensorId id, const Layout& layout) const {
     return work_.tensors[id.index()].bytes * mesh_.largest_piece(layout);
   }
-  double bytes_at(const Position& position, core::TensorId id, const Layout& layout) const {
-    return work_.tensors[id.index()].bytes *
-           piece(layout, mesh_.axis_sizes(), mesh_.uneven(), position.share);
+  /// What a kernel reads of an input, and writes of a result: the elements that its part of each
+  /// loop meets.
+  double read_bytes(const Shares& shares, std::size_t input) const {
+    double bytes = work_.tensors[node_.inputs[input].index()].bytes;
+    for (std::size_t l = 0; l < loops_.size(); ++l)
+      if (loops_[l].input_place(input)) bytes *= shares[l];
+    return bytes;
+  }
+  double written_bytes(const Shares& shares, std::size_t output) const {
+    double bytes = work_.tensors[node_.outputs[output].index()].bytes;
+    for (std::size_t l = 0; l < loops_.size(); ++l)
+      if (loops_[l].output_place(output)) bytes *= shares[l];
+    return bytes;
   }
 
-  /// `parts`: the share of the work, by position.
-  void price(const std::vector<double>& parts) {
+  /// `parts`: the shares of loops, by position.
+  void price(const std::vector<Shares>& parts) {
     const double exchange_us = joins().us + halo_us();
     now_.forward_us = exchange_us;
     now_.backward_us = 0;
@@ -263,12 +276,12 @@ class ChoiceMaker {
     if (own_.is_free) return;
     std::vector<PartTime> times;
     for (std::size_t p = 0; p < positions_.size(); ++p) {
-      const KernelTimes here = kernels(positions_[p], parts[p]);
+      const KernelTimes here = kernels(*positions_[p].rates, parts[p]);
       PartTime& time = times.emplace_back(PartTime{exchange_us + here.forward_us, 0});
       if (here.backward_us == 0) continue;
       time.backward_us = exchange_us + (own_.runs_again ? time.forward_us : 0) + here.backward_us;
     }
-    const PartTime whole = options_.takes_means || shares_batch() ? mean(times) : longest(times);
+    const PartTime whole = shares_batch() ? mean(times) : longest(times);
     now_.forward_us = whole.forward_us;
     now_.backward_us = whole.backward_us;
     if (times.size() > 1) now_.by_position = std::move(times);
@@ -304,18 +317,17 @@ class ChoiceMaker {
   };
 
   /// In each of its turns a node has its share of all but the weights.
-  KernelTimes kernels(const Position& position, double part) const {
-    const ComputeRates& rates = *position.rates;
-    const double flops = own_.flops * part / own_.turns;
+  KernelTimes kernels(const ComputeRates& rates, const Shares& shares) const {
+    double flops = own_.flops / own_.turns;
+    for (const double share : shares) flops *= share;
     double traffic = 0, gradients = 0, kept = 0;
     int sought = 0;
     for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
       if (!node_.inputs[k].valid()) continue;
       const TensorWork& input = work_.tensors[node_.inputs[k].index()];
-      const double bytes =
-          bytes_at(position, node_.inputs[k], now_.inputs[k]) / (input.is_weight ? 1 : own_.turns);
+      const double bytes = read_bytes(shares, k) / (input.is_weight ? 1 : own_.turns);
       if (input.is_stored) traffic += bytes;
-      if (input.is_kept || (input.is_computed_again && input.is_stored)) kept += bytes;
+      if (k < own_.gradient_reads.size() && own_.gradient_reads[k]) kept += bytes;
       if (!input.has_gradient) continue;
       gradients += bytes;
       ++sought;
@@ -323,9 +335,10 @@ class ChoiceMaker {
     double results = 0, arriving = 0;
     for (std::size_t k = 0; k < node_.outputs.size(); ++k) {
       const TensorWork& output = work_.tensors[node_.outputs[k].index()];
-      const double bytes = bytes_at(position, node_.outputs[k], now_.outputs[k]) / own_.turns;
+      const double bytes = written_bytes(shares, k) / own_.turns;
       if (output.is_stored) results += bytes;
       if (output.has_gradient) arriving += bytes;
+      if (own_.gradient_reads_result) kept += bytes;
     }
     const core::DataType type = own_.data_type;
     const double launch_us = own_.starts_launch ? rates.launch_us : 0;

@@ -66,10 +66,7 @@ struct ChoiceOptions {
   /// A part may be larger than the mean by this factor, where a size cannot be divided.
   double most_imbalance = 1.25;
   std::vector<ComputeRates> rates_of_kinds;  ///< On an uneven mesh, which names kinds of devices.
-  /// Times of unlike devices count with their mean, whether or not the devices share the batch: no
-  /// sum over nodes takes the slowest device less than the mean device.
-  bool takes_means = false;
-  const PartTimes* part_times = nullptr;  ///< Null: all is estimated.
+  const PartTimes* part_times = nullptr;     ///< Null: all is estimated.
   /// The innermost axis cuts scores of attention along heads, and products with weights along
   /// these.
   bool cuts_heads = false;

@@ -3,15 +3,6 @@
 #include <algorithm>
 
 namespace soapstone::parallel {
-namespace {
-
-/// Some of it has a weight of its own. Rounds as `us` times `weight` does where both are equal.
-double partly_weighted_us(double us, double weight, double others_us, double others_weight) {
-  return us * weight + others_us * (others_weight - weight);
-}
-
-}  // namespace
-
 double LayoutChanges::bytes_on_device(const TensorWork& tensor, const Layout& layout) const {
   return tensor.bytes / tensor.turns * mesh_.largest_piece(layout);
 }
@@ -61,25 +52,23 @@ bool LayoutChanges::is_allowed(const TensorWork& tensor, const Layout& from,
 }
 
 double LayoutChanges::weight_passes() const {
-  if (!options_.is_training) return 1;
-  if (options_.gathers_once) return 1;
-  return options_.recomputes ? 3 : 2;
+  return options_.is_training && !options_.gathers_once ? 2 : 1;
 }
 
 double LayoutChanges::cost(const TensorWork& tensor, const Layout& from, const Layout& to,
                            Keeping keeping) const {
   if (!is_allowed(tensor, from, to)) return kImpossible;
   const LayoutChange made = change(tensor, from, to, keeping);
-  const CostWeights& weights = options_.weights;
-  if (tensor.is_weight)
-    return made.forward.us == 0
-               ? weights.sums * made.backward.us
-               : partly_weighted_us(made.forward.us * weight_passes() + made.backward.us,
-                                    weights.gathers, made.backward.us, weights.scatters);
-  const double passes = options_.recomputes ? 2 : 1;
-  const double backward_us = made.forward.us * (passes - 1) + made.again.us + made.backward.us;
-  const double us = partly_weighted_us(made.forward.us * passes + made.again.us + made.backward.us,
-                                       weights.forward, backward_us, weights.backward);
+  const StepWeights& weights = options_.weights;
+  if (tensor.is_weight) {
+    if (made.forward.us == 0) return weights.sums * made.backward.us;
+    return weights.gathered * made.forward.us +
+           weights.exchanged_backward *
+               ((weight_passes() - 1) * made.forward.us + made.backward.us);
+  }
+  const double again = options_.recomputes ? weights.backward : 0;
+  const double us = made.forward.us * (weights.forward + again) +
+                    (made.again.us + made.backward.us) * weights.backward;
   if (options_.recomputes) return us;
   return us + made.kept_bytes * price_of_memory();
 }

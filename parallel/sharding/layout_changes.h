@@ -37,7 +37,8 @@ class LayoutChanges {
   /// Its share in the cost of a step; kImpossible if weights must not be gathered.
   double cost(const TensorWork& tensor, const Layout& from, const Layout& to,
               Keeping keeping) const;
-  /// How often the passes of a microbatch need a weight.
+  /// How often the passes of a microbatch gather a weight. A forward pass that runs again does so
+  /// unit by unit, and has what its unit's backward pass has.
   double weight_passes() const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "core/base/check.h"
@@ -9,7 +10,11 @@
 namespace soapstone::parallel {
 namespace {
 
-/// One change of layout, step by step. Axes stand in the order of their speed, the fastest first.
+/// Another order has to gain more than sums in another order differ.
+constexpr double kRoundingOfConversions = 1e-12;
+constexpr double kInfinitelyLong = std::numeric_limits<double>::infinity();
+
+/// One change of layout, step by step.
 class Steps {
  public:
   Steps(const Mesh& mesh, double bytes, const Layout& from,
@@ -29,21 +34,18 @@ class Steps {
     local_ /= mesh_.largest_share(axis);
     spend_in_pieces(Collective::kAllGather, axis);
   }
-  /// Sums along several axes: scattered along the fast ones, so that the slowest moves the least.
-  /// All positions sum equal parts, however unevenly they are cut elsewhere.
-  void all_reduce(const std::vector<std::size_t>& axes) {
-    if (axes.empty()) return;
-    for (std::size_t k = 0; k + 1 < axes.size(); ++k) {
-      spend(Collective::kReduceScatter, axes[k], local_, local_);
-      local_ /= size(axes[k]);
-    }
-    spend(Collective::kAllReduce, axes.back(), local_, 2 * local_);
-    for (std::size_t k = axes.size() - 1; k-- > 0;) {
-      local_ *= size(axes[k]);
-      spend(Collective::kAllGather, axes[k], local_, local_);
-    }
+  /// A sum that all positions get is made in equal parts, however unevenly they are cut elsewhere.
+  void all_reduce(std::size_t axis) { spend(Collective::kAllReduce, axis, local_, 2 * local_); }
+  void scatter_sum(std::size_t axis) {
+    spend(Collective::kReduceScatter, axis, local_, local_);
+    local_ /= size(axis);
+  }
+  void gather_sum(std::size_t axis) {
+    local_ *= size(axis);
+    spend(Collective::kAllGather, axis, local_, local_);
   }
   const Conversion& done() const { return total_; }
+  void tell_nobody() { told_ = nullptr; }
 
  private:
   double size(std::size_t axis) const { return static_cast<double>(mesh_.axis_sizes()[axis]); }
@@ -67,21 +69,90 @@ class Steps {
 
 bool is_whole(std::int8_t use) { return use == kReplicated || use == kBroadcast; }
 
+/// Some axes, in an order.
+class Axes {
+ public:
+  void add(std::size_t axis) { axes_[count_++] = static_cast<std::uint8_t>(axis); }
+  void reverse() { std::reverse(axes_.begin(), axes_.begin() + count_); }
+  std::size_t size() const { return count_; }
+  std::size_t operator[](std::size_t k) const { return axes_[k]; }
+  /// In the order that `places` say.
+  Axes at(const std::array<std::uint8_t, kMostAxes>& places) const {
+    Axes result;
+    for (std::size_t k = 0; k < count_; ++k) result.add(axes_[places[k]]);
+    return result;
+  }
+
+ private:
+  std::array<std::uint8_t, kMostAxes> axes_{};
+  std::uint8_t count_ = 0;
+};
+
+/// Runs `run(steps, order)` with the order that takes the least time: the one given, if no other
+/// takes less.
+template <class Run>
+void in_cheapest_order(Steps& steps, const Axes& usual, const Run& run) {
+  if (usual.size() == 0) return;
+  if (usual.size() == 1) return run(steps, usual);
+  std::array<std::uint8_t, kMostAxes> places{};
+  std::iota(places.begin(), places.end(), std::uint8_t{0});
+  Axes best = usual;
+  double least_us = kInfinitelyLong;
+  do {
+    Steps tried = steps;
+    tried.tell_nobody();
+    run(tried, usual.at(places));
+    if (tried.done().us >= least_us * (1 - kRoundingOfConversions)) continue;
+    least_us = tried.done().us;
+    best = usual.at(places);
+  } while (std::next_permutation(places.begin(),
+                                 places.begin() + static_cast<std::ptrdiff_t>(usual.size())));
+  run(steps, best);
+}
+
+/// Along the axes from `k` on. Along one before the last, sums are scattered and gathered again
+/// when what is behind is done, or complete at once, if that takes less.
+void sum_in_order(Steps& steps, const Axes& order, std::size_t k) {
+  if (k + 1 == order.size()) return steps.all_reduce(order[k]);
+  Steps whole = steps;
+  whole.tell_nobody();
+  whole.all_reduce(order[k]);
+  sum_in_order(whole, order, k + 1);
+  Steps scattered = steps;
+  scattered.tell_nobody();
+  const auto scatter = [&](Steps& here) {
+    here.scatter_sum(order[k]);
+    sum_in_order(here, order, k + 1);
+    here.gather_sum(order[k]);
+  };
+  scatter(scattered);
+  if (scattered.done().us <= whole.done().us * (1 + kRoundingOfConversions)) return scatter(steps);
+  steps.all_reduce(order[k]);
+  sum_in_order(steps, order, k + 1);
+}
+
 /// In the order of convert().
 void change(Steps& steps, const Mesh& mesh, const Layout& from, const Layout& to) {
   const std::size_t axes = mesh.axis_count();
-  std::vector<std::size_t> sums;
-  for (std::size_t a = 0; a < axes; ++a)
+  Axes scattered, summed, gathered;
+  for (std::size_t a = 0; a < axes; ++a) {
+    if (mesh.axis_sizes()[a] == 1) continue;
     if (is_whole(from.axes[a]) && to.axes[a] >= 0) steps.cut(a);
-  for (std::size_t a = 0; a < axes; ++a)
-    if (from.axes[a] == kPartial && to.axes[a] >= 0) steps.reduce_scatter(a);
+    if (from.axes[a] == kPartial && to.axes[a] >= 0) scattered.add(a);
+    if (from.axes[a] == kPartial && is_whole(to.axes[a])) summed.add(a);
+    if (from.axes[a] >= 0 && is_whole(to.axes[a])) gathered.add(a);
+  }
+  gathered.reverse();
+  in_cheapest_order(steps, scattered, [](Steps& here, const Axes& order) {
+    for (std::size_t k = 0; k < order.size(); ++k) here.reduce_scatter(order[k]);
+  });
   for (std::size_t a = 0; a < axes; ++a)
     if (from.axes[a] >= 0 && to.axes[a] >= 0 && from.axes[a] != to.axes[a]) steps.exchange(a);
-  for (std::size_t a = 0; a < axes; ++a)
-    if (from.axes[a] == kPartial && is_whole(to.axes[a])) sums.push_back(a);
-  steps.all_reduce(sums);
-  for (std::size_t a = axes; a-- > 0;)
-    if (from.axes[a] >= 0 && is_whole(to.axes[a])) steps.all_gather(a);
+  in_cheapest_order(steps, summed,
+                    [](Steps& here, const Axes& order) { sum_in_order(here, order, 0); });
+  in_cheapest_order(steps, gathered, [](Steps& here, const Axes& order) {
+    for (std::size_t k = 0; k < order.size(); ++k) here.all_gather(order[k]);
+  });
 }
 
 }  // namespace

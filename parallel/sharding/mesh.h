@@ -92,8 +92,10 @@ struct ConversionStep {
 
 /// Brings a tensor of `bytes` in all from one layout to another. kBroadcast counts as kReplicated
 /// here: the values are the same. From whole to partial is free: one device keeps them, the others
-/// hold zeros. Steps are cut, reduce-scatter, all-to-all, all-reduce (along several axes
-/// hierarchically), all-gather; inner axes count as the faster ones, and are gathered last.
+/// hold zeros. Steps are cut, reduce-scatter, all-to-all, all-reduce, all-gather, each along
+/// several axes in the order that takes the least time, and all-reduce hierarchically if that takes
+/// less than one axis after the other. Of equal orders, inner axes are scattered first and gathered
+/// last.
 Conversion convert(const Mesh& mesh, double bytes, const Layout& from, const Layout& to);
 /// The collectives of convert(), in order.
 std::vector<ConversionStep> conversion_steps(const Mesh& mesh, double bytes, const Layout& from,

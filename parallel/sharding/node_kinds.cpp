@@ -33,12 +33,23 @@ void NodeKinds::fill(core::NodeId id, NodeKind& kind) {
 }
 
 double NodeKinds::own_cost(core::NodeId id, const NodeChoice& choice) const {
-  const CostWeights& weights = context_.options.weights;
-  const double again = context_.options.recomputes ? 1 : 0;
-  const double us =
-      choice.forward_us * (1 + again) + choice.backward_us + result_sums(id, choice).us;
-  const double backward_us = again * choice.forward_us + choice.backward_us;
-  return us * weights.forward + backward_us * (weights.backward - weights.forward);
+  const StepWeights& weights = context_.options.weights;
+  const double again = context_.options.recomputes ? weights.backward : 0;
+  const PartTime time = counted(choice);
+  return (time.forward_us + result_sums(id, choice).us) * (weights.forward + again) +
+         time.backward_us * weights.backward;
+}
+
+PartTime NodeKinds::counted(const NodeChoice& choice) const {
+  const std::vector<double>& positions = context_.options.weights.positions;
+  if (positions.empty() || choice.by_position.empty())
+    return {choice.forward_us, choice.backward_us};
+  PartTime sum;
+  for (std::size_t p = 0; p < positions.size(); ++p) {
+    sum.forward_us += positions[p] * choice.by_position[p].forward_us;
+    sum.backward_us += positions[p] * choice.by_position[p].backward_us;
+  }
+  return sum;
 }
 
 Conversion NodeKinds::result_sums(core::NodeId id, const NodeChoice& choice) const {
@@ -63,6 +74,7 @@ std::uint64_t NodeKinds::hash_of(core::NodeId id) const {
   std::uint64_t hash = core::hash_combine(node.local_hash, work.starts_launch ? 1 : 0);
   hash = core::hash_combine(hash, (work.runs_again ? 1 : 0) + (work.scores_attention ? 2 : 0));
   hash = core::hash_combine(hash, static_cast<std::uint64_t>(work.turns));
+  for (const bool reads : work.gradient_reads) hash = core::hash_combine(hash, reads ? 1 : 2);
   if (!context_.options.choices.fixed.empty())
     for (const std::int8_t loop : context_.options.choices.fixed[id.index()])
       hash = core::hash_combine(hash, static_cast<std::uint8_t>(loop));

@@ -16,16 +16,6 @@ struct NodeKind {
   bool obeys_policies = true;                 ///< As in NodeChoices.
 };
 
-/// What the choices of one graph on one mesh depend on.
-struct ShardingContext {
-  const core::Graph& graph;
-  const GraphLoops& loops;
-  const StepWork& work;
-  const Mesh& mesh;
-  const ComputeRates& rates;
-  const ShardingOptions& options;
-};
-
 class NodeKinds {
  public:
   /// All must outlive this.
@@ -36,6 +26,8 @@ class NodeKinds {
   const NodeKind& of(core::NodeId id);
   /// Results of the model are summed, not gathered.
   Conversion result_sums(core::NodeId id, const NodeChoice& choice) const;
+  /// Its passes, as the weights of the options count positions.
+  PartTime counted(const NodeChoice& choice) const;
 
  private:
   void fill(core::NodeId id, NodeKind& kind);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <vector>
 
 #include "parallel/elimination/cost_graph.h"
@@ -11,20 +10,23 @@
 
 namespace soapstone::parallel {
 
-/// How much each part of a step counts in its cost.
-struct CostWeights {
-  /// The work of a pass of one microbatch, with its changes of layout.
-  double forward = 1, backward = 1;
-  /// Exchanges of one microbatch for weights that are cut: gathered values, scattered gradients.
-  double gathers = 1, scatters = 1;
-  double sums = 1;  ///< Gradients of weights that are whole are summed once a step.
-  double updates = 1;
+/// How much of what counts in the cost of a step.
+struct StepWeights {
+  double forward = 1, backward = 1;  ///< The passes of a microbatch.
+  /// Weights that are gathered for a forward pass, and gathered and scattered beside a backward
+  /// pass.
+  double gathered = 1, exchanged_backward = 1;
+  double sums = 1;     ///< Of gradients of weights that are not gathered, once a step.
+  double updates = 1;  ///< Of weights.
+  /// On an uneven mesh, how much the devices of each position count; empty: a node takes as long as
+  /// NodeChoice says.
+  std::vector<double> positions = {};
 };
 
 struct ShardingOptions {
   ChoiceOptions choices;
   bool is_training = false;
-  CostWeights weights;
+  StepWeights weights;
   /// Weights are exchanged in buckets of about so many bytes, and each pays its share of a bucket's
   /// time.
   double bucket_bytes = 0;
@@ -83,15 +85,19 @@ struct WeightExchange {
   bool is_gathered = false;
 };
 
-/// CostWeights weigh these: microseconds of one microbatch, of a step for sums and updates.
-struct CostParts {
-  double forward = 0, backward = 0;
-  double gathers = 0, scatters = 0;  ///< Gathers of all passes.
-  double sums = 0, updates = 0;
+/// What StepWeights weigh.
+struct StepParts {
+  /// The passes of one microbatch, exchanges that they wait for included, by position on an uneven
+  /// mesh; a single one if positions are counted together.
+  std::vector<PartTime> passes;
+  /// Gathered weights of one microbatch: for its forward pass, and beside its backward pass with
+  /// gradients that are scattered.
+  double gathered_us = 0, exchanged_backward_us = 0;
+  double summed_us = 0, updated_us = 0;  ///< Once a step.
 };
 
 /// The cost of these parts, without a price of memory.
-double weighted_us(const CostWeights& weights, const CostParts& parts);
+double sum_of(const StepWeights& weights, const StepParts& parts);
 
 struct Sharding {
   std::vector<NodeChoice> nodes;  ///< By node.
@@ -99,22 +105,24 @@ struct Sharding {
   std::vector<NodeCost> costs;    ///< By node.
   std::vector<HeldWeight> weights;
   std::vector<WeightExchange> exchanges;
-  CostParts parts;
+  StepParts parts;  ///< All positions together, as the weights of the options count them.
   double cost_us = kImpossible;  ///< What was minimized.
   double lower_bound_us = 0;     ///< No choices cost less, in the same terms.
   /// The first node whose sizes do not admit the cut that the policy of an axis asks for.
   core::NodeId disobeys = core::NodeId::none();
 };
 
-/// `work` is that of one microbatch; `tables` learns from equal blocks, of this graph and of others
-/// on the same mesh.
-Sharding best_sharding(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
-                       const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,
-                       CostTables& tables);
+/// What the shardings of one graph on one mesh depend on.
+struct ShardingContext {
+  const core::Graph& graph;
+  const GraphLoops& loops;
+  const StepWork& work;  ///< Of one microbatch.
+  const Mesh& mesh;
+  const ComputeRates& rates;
+  const ShardingOptions& options;
+};
 
-/// Tells shardings by ascending cost, until `look` returns false or there is none left.
-void for_shardings(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
-                   const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,
-                   CostTables& tables, const std::function<bool(Sharding)>& look);
+/// `tables` learns from equal blocks, of this graph and of others on the same mesh.
+Sharding best_sharding(const ShardingContext& context, CostTables& tables);
 
 }  // namespace soapstone::parallel

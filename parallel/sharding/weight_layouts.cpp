@@ -20,7 +20,7 @@ std::vector<Layout> WeightLayouts::all(const core::Dims& dims,
 void WeightLayouts::extend(const core::Dims& dims, const std::vector<std::set<std::int8_t>>& wanted,
                            std::size_t axis, Layout& now, std::vector<Layout>& layouts) const {
   if (axis >= mesh_.axis_count()) {
-    layouts.push_back(now);
+    if (has_elements(dims, now)) layouts.push_back(now);
     return;
   }
   std::set<std::int8_t> digits = wanted[axis];
@@ -34,6 +34,13 @@ void WeightLayouts::extend(const core::Dims& dims, const std::vector<std::set<st
     extend(dims, wanted, axis + 1, now, layouts);
   }
   now.axes[axis] = kReplicated;
+}
+
+bool WeightLayouts::has_elements(const core::Dims& dims, const Layout& layout) const {
+  core::Dims left = dims;
+  for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
+    if (layout.axes[a] >= 0) left[digits_.dimension(layout.axes[a])] /= mesh_.axis_sizes()[a];
+  return std::ranges::count(left, 0) == std::ranges::count(dims, 0);
 }
 
 bool WeightLayouts::has_grains(std::size_t axis, std::int64_t size) const {

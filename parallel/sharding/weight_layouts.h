@@ -7,6 +7,7 @@
 
 #include "parallel/sharding/mesh.h"
 #include "parallel/sharding/sharding.h"
+#include "parallel/work/origins.h"
 
 namespace soapstone::parallel {
 
@@ -16,8 +17,9 @@ inline constexpr double kPassesOverWeights = 3, kPassesOverStates = 2;
 class WeightLayouts {
  public:
   /// All must outlive this.
-  WeightLayouts(const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options)
-      : mesh_(mesh), rates_(rates), options_(options) {}
+  WeightLayouts(const Mesh& mesh, const ComputeRates& rates, const Digits& digits,
+                const ShardingOptions& options)
+      : mesh_(mesh), rates_(rates), digits_(digits), options_(options) {}
 
   /// Whole, cut as readers want it, or along a dimension that all devices could share; if weights
   /// are always cut, those of most pieces. `wanted`: by axis, the digits that readers cut.
@@ -35,11 +37,14 @@ class WeightLayouts {
               std::size_t axis, Layout& now, std::vector<Layout>& layouts) const;
   double copies(const Layout& layout) const;
   double update_us(const HeldWeight& held, const Layout& layout) const;
+  /// Whether each dimension has at least as many elements as pieces.
+  bool has_elements(const core::Dims& dims, const Layout& layout) const;
   /// Whether an axis may cut so many elements, which an uneven one may if its grains divide them.
   bool has_grains(std::size_t axis, std::int64_t size) const;
 
   const Mesh& mesh_;
   const ComputeRates& rates_;
+  const Digits& digits_;
   const ShardingOptions& options_;
 };
 

@@ -99,7 +99,7 @@ class StepTimer {
       std::vector<PassNode> nodes;
       for (std::size_t k = begin; k < end; ++k) {
         plan_.stage_of_node[order_[k].index()] = static_cast<std::int32_t>(stage);
-        nodes.push_back(pass_node(cost(k), slowness_[stage].work));
+        nodes.push_back(pass_node(cost(k), again(), slowness_[stage].work));
       }
       traffic_.emplace_back(
           machine_.mesh, plan_.bucket_bytes, std::move(nodes),
@@ -116,19 +116,6 @@ class StepTimer {
       estimate(end - 1).handover_bytes = handover;
       pieces_.push_back({traffic_.back().forward_us(), traffic_.back().backward_us(), handover});
     }
-  }
-
-  /// The backward pass has the forward pass before it, if that runs again.
-  PassNode pass_node(const NodeCost& node, double slowness) const {
-    PassNode result;
-    result.forward_us = slowness * node.forward_us;
-    result.backward_us = slowness * (again() * node.forward_us + node.backward_us);
-    result.by_position = node.by_position;
-    for (PartTime& time : result.by_position) time.backward_us += again() * time.forward_us;
-    result.forward_exchange_us = node.forward_conversion_us;
-    result.backward_exchange_us =
-        again() * node.forward_conversion_us + node.backward_conversion_us;
-    return result;
   }
 
   /// The waiting of a pass counts as exchange of the node before which it waits.

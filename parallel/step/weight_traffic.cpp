@@ -7,18 +7,6 @@
 namespace soapstone::parallel {
 namespace {
 
-/// Exchanges whose layouts differ in the number of a digit alone take equally long, together.
-std::pair<Layout, Layout> kind_of(const WeightExchange& exchange) {
-  std::pair<Layout, Layout> kind{exchange.from, exchange.to};
-  for (std::size_t a = 0; a < kMostAxes; ++a) {
-    std::int8_t& from = kind.first.axes[a];
-    std::int8_t& to = kind.second.axes[a];
-    if (to >= 0) to = from >= 0 && from != to ? 1 : 0;
-    if (from >= 0) from = 0;
-  }
-  return kind;
-}
-
 /// Weights that are exchanged together.
 class Bucket {
  public:
@@ -75,6 +63,28 @@ class Clocks {
 };
 
 }  // namespace
+
+PassNode pass_node(const NodeCost& cost, double again, double slowness) {
+  PassNode node;
+  node.forward_us = slowness * cost.forward_us;
+  node.backward_us = slowness * (again * cost.forward_us + cost.backward_us);
+  node.by_position = cost.by_position;
+  for (PartTime& time : node.by_position) time.backward_us += again * time.forward_us;
+  node.forward_exchange_us = cost.forward_conversion_us;
+  node.backward_exchange_us = again * cost.forward_conversion_us + cost.backward_conversion_us;
+  return node;
+}
+
+std::pair<Layout, Layout> kind_of(const WeightExchange& exchange) {
+  std::pair<Layout, Layout> kind{exchange.from, exchange.to};
+  for (std::size_t a = 0; a < kMostAxes; ++a) {
+    std::int8_t& from = kind.first.axes[a];
+    std::int8_t& to = kind.second.axes[a];
+    if (to >= 0) to = from >= 0 && from != to ? 1 : 0;
+    if (from >= 0) from = 0;
+  }
+  return kind;
+}
 
 WeightTraffic::WeightTraffic(const Mesh& mesh, double bucket_bytes, std::vector<PassNode> nodes,
                              std::span<const ExchangesOfNode> exchanges,

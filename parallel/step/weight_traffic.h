@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "parallel/sharding/mesh.h"
@@ -21,8 +22,16 @@ struct PassNode {
   double forward_exchange_us = 0, backward_exchange_us = 0;
 };
 
+/// The backward pass has the forward pass before it `again` times. Nodes of a stage are all as
+/// slow.
+PassNode pass_node(const NodeCost& cost, double again, double slowness);
+
 /// The exchanges of one node; the vector outlives what is made of it.
 using ExchangesOfNode = std::vector<const WeightExchange*>;
+
+/// Exchanges of equal bytes and kinds take equally long, alone and together with others: they
+/// differ in the numbers of digits alone.
+std::pair<Layout, Layout> kind_of(const WeightExchange& exchange);
 
 struct TrafficOptions {
   bool is_training = false;
@@ -49,6 +58,8 @@ class WeightTraffic {
   const std::vector<double>& backward_waits() const { return backward_waits_; }
   /// By node: the sum of the bucket that is full once its backward pass has ended.
   const std::vector<double>& sums() const { return sums_; }
+  /// By node: when its backward pass has ended, from the begin of the pass; none in inference.
+  const std::vector<double>& backward_ends() const { return backward_ends_; }
   /// When all gradients are summed, if the last backward pass begins at `begin_us` and other sums
   /// take until `busy_us`.
   double summed_us(double begin_us, double busy_us) const;

@@ -136,9 +136,11 @@ void mark_gradients(const core::Graph& graph, StepWork& work) {
           core::is_floating(graph.tensor(output).type.data_type);
     if (ops::gradient_reads_result(node)) {
       work.tensors[node.outputs[0].index()].is_kept = true;
+      work.nodes[id.index()].gradient_reads_result = true;
       continue;
     }
     const std::vector<bool>& read = reads.of(id, wanted);
+    work.nodes[id.index()].gradient_reads = read;
     std::vector<bool>& rereads = work.nodes[id.index()].rereads;
     rereads.resize(node.inputs.size(), false);
     for (std::size_t k = 0; k < node.inputs.size(); ++k)

@@ -34,6 +34,10 @@ struct NodeWork {
   /// In training, by input: the values that gradients read, those of this node or, if it is a view,
   /// of what reads the view. Empty: none.
   std::vector<bool> rereads;
+  /// In training: the values that the kernel of the node's gradient reads, wherever they come from:
+  /// by input (empty: none), or the result.
+  std::vector<bool> gradient_reads;
+  bool gradient_reads_result = false;
 };
 
 struct StepWork {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <unordered_map>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "parallel/topology/collectives.h"
+#include "tests/parallel/brute_force_changes.h"
 #include "tests/parallel/brute_force_meshes.h"
 
 namespace soapstone::parallel::brute_force {
@@ -34,15 +34,13 @@ struct Exchange {
 
 class MeshSearch {
  public:
+  /// `model`: of one microbatch.
   MeshSearch(const Model& model, const Facts& facts, const Topology& machine, const Mesh& mesh,
-             bool is_training, Step& best)
-      : model_(model), facts_(facts), mesh_(mesh), is_training_(is_training), best_(best) {
-    std::int64_t stride = 1;
-    for (std::size_t a = 0; a < kAxes; ++a) {
-      shapes_[a] = shape_of_axis(machine, stride, mesh.sizes[a]);
-      stride *= mesh.sizes[a];
-    }
-    devices_ = stride;
+             const Options& options, Step& best)
+      : model_(model), facts_(facts), mesh_(mesh), is_training_(options.is_training),
+        microbatches_(static_cast<double>(options.microbatches)), best_(best),
+        changes_(machine, mesh) {
+    for (const std::int64_t size : mesh.sizes) devices_ *= size;
     const std::size_t count = model.operators.size();
     ways_.resize(count);
     chosen_.resize(count);
@@ -55,7 +53,12 @@ class MeshSearch {
     for (std::size_t t = 1; t <= count; ++t)
       if (facts.readers[t].size() > 1) shared_.push_back(t);
     for (std::size_t k = 0; k < count; ++k)
-      if (model.operators[k].kind == Kind::kMatmul) weights_.push_back(k);
+      if (model.operators[k].kind == Kind::kMatmul && !model.operators[k].weight_of)
+        weights_.push_back(k);
+    readers_of_weights_.resize(count);
+    for (const std::size_t k : facts.order)
+      if (model.operators[k].kind == Kind::kMatmul)
+        readers_of_weights_[model.operators[k].weight_of.value_or(k)].push_back(k);
     least_updates_us_.assign(weights_.size() + 1, 0);
     layouts_of_weights_.resize(weights_.size());
     for (std::size_t w = weights_.size(); w-- > 0;) {
@@ -70,59 +73,11 @@ class MeshSearch {
   void run() { choose_way(0, std::vector<double>(mesh_.positions.size(), 0), 0); }
 
  private:
-  // --- What collectives take ---
-
-  double collective(Collective what, std::size_t axis, double bytes) {
-    if (mesh_.sizes[axis] == 1 || bytes == 0) return 0;
-    auto& known = known_us_[axis][static_cast<std::size_t>(what)];
-    const auto [at, is_new] = known.try_emplace(bytes, 0.0);
-    if (is_new) at->second = best_collective(what, shapes_[axis], bytes).us;
-    return at->second;
-  }
-
-  /// `bytes` of a device; it takes as long as the largest piece.
-  double collective_of(Collective what, std::size_t axis, double bytes) {
-    return collective(what, axis,
-                      bytes * mesh_.largest[axis] * static_cast<double>(mesh_.sizes[axis]));
-  }
-
-  /// Cut what all have; scatter sums; exchange cuts for others; all-reduce what remains, within the
-  /// scattered pieces of the axes before; gather, the slow axes first.
   double change_us(double bytes, const Layout& from, const Layout& to) {
-    if (from == to) return 0;
-    double us = 0, here = bytes;
-    for (std::size_t a = 0; a < kAxes; ++a)
-      if (is_cut(from[a]) || (is_same(from[a]) && is_cut(to[a]))) here *= mesh_.largest[a];
-    for (std::size_t a = 0; a < kAxes; ++a) {
-      if (from[a] != kSum || !is_cut(to[a])) continue;
-      us += collective_of(Collective::kReduceScatter, a, here);
-      here *= mesh_.largest[a];
-    }
-    for (std::size_t a = 0; a < kAxes; ++a)
-      if (is_cut(from[a]) && is_cut(to[a]) && from[a] != to[a])
-        us += collective_of(Collective::kAllToAll, a, here);
-    std::vector<std::size_t> summed;
-    for (std::size_t a = 0; a < kAxes; ++a)
-      if (from[a] == kSum && is_same(to[a])) summed.push_back(a);
-    if (!summed.empty()) us += sum_us(summed, 0, here);
-    for (std::size_t a = kAxes; a-- > 0;) {
-      if (!is_cut(from[a]) || !is_same(to[a])) continue;
-      here /= mesh_.largest[a];
-      us += collective_of(Collective::kAllGather, a, here);
-    }
-    return us;
+    return changes_.us(bytes, from, to);
   }
-
-  /// In equal parts, whatever the grains.
-  double sum_us(const std::vector<std::size_t>& axes, std::size_t k, double here) {
-    if (k + 1 == axes.size()) return collective(Collective::kAllReduce, axes[k], here);
-    return collective(Collective::kReduceScatter, axes[k], here) +
-           sum_us(axes, k + 1, here / static_cast<double>(mesh_.sizes[axes[k]])) +
-           collective(Collective::kAllGather, axes[k], here);
-  }
-
   double gradient_change_us(double bytes, const Layout& from, const Layout& to) {
-    return change_us(bytes, gradient_of(to), gradient_of(from));
+    return changes_.us(bytes, gradient_of(to), gradient_of(from));
   }
 
   // --- Ways of operators ---
@@ -214,58 +169,65 @@ class MeshSearch {
       }
     }
     for (const Position& position : mesh_.positions) {
-      double part = 1;
+      std::array<double, 3> parts{};
       for (int loop = 0; loop < 3; ++loop) {
         const auto of_loop = share(loop_size(k, loop), loop, loops, position);
         if (!of_loop) return;
-        part *= *of_loop;
+        parts[static_cast<std::size_t>(loop)] = *of_loop;
       }
-      time_way(k, position, part, way);
+      time_way(k, position.rates, parts, way);
     }
     ways_[k].push_back(std::move(way));
   }
 
-  void time_way(std::size_t k, const Position& position, double part, Way& way) const {
+  /// `parts`: the shares of rows, columns and summands that the largest part has. The gradient of a
+  /// matmul reads what the matmul reads; that of relu reads the result; that of add reads neither.
+  void time_way(std::size_t k, const Rates& rates, const std::array<double, 3>& parts,
+                Way& way) const {
     const Operator& here = model_.operators[k];
     const bool is_matmul = here.kind == Kind::kMatmul;
-    double read = 0, kept = 0, sought = 0;
+    const auto [rows, columns, summands] = parts;
+    double read = 0, sought = 0;
     int gradients = 0;
-    for (std::size_t i = 0; i < here.reads.size(); ++i) {
-      const std::size_t tensor = here.reads[i];
-      const double bytes = tensor_bytes(tensor) * piece(way.inputs[i], position);
+    for (const std::size_t tensor : here.reads) {
+      const double bytes = tensor_bytes(tensor) * rows * (is_matmul ? summands : columns);
       if (facts_.is_stored[tensor]) read += bytes;
-      if (facts_.is_kept[tensor]) kept += bytes;
       if (!facts_.has_gradient[tensor]) continue;
       sought += bytes;
       ++gradients;
     }
     double flops = 0;
     if (is_matmul) {
-      read += weight_bytes(k) * piece(way.inputs[1], position);
-      flops = 2 * static_cast<double>(model_.rows) * weight_bytes(k) / kBytes * part;
+      read += weight_bytes(k) * summands * columns;
+      flops = 2 * static_cast<double>(model_.rows) * weight_bytes(k) / kBytes * rows * columns *
+              summands;
       if (is_training_) ++gradients;
     }
-    const double result = tensor_bytes(k + 1) * piece(way.result, position);
+    const double result = tensor_bytes(k + 1) * rows * columns;
     const double start_us = facts_.starts_launch[k] ? kLaunchUs : 0;
     const double written = facts_.is_stored[k + 1] ? result : 0;
-    way.forward_us.push_back(start_us + (is_matmul
-                                             ? contraction_us(position.rates, flops, read + written)
-                                             : passes_us(position.rates, read + written)));
+    way.forward_us.push_back(start_us + (is_matmul ? contraction_us(rates, flops, read + written)
+                                                   : passes_us(rates, read + written)));
+    const double kept = here.kind == Kind::kRelu ? result : 0;
     double backward_us = 0;
     if (gradients > 0 && facts_.has_gradient[k + 1])
-      backward_us =
-          is_matmul ? gradients * (start_us + contraction_us(position.rates, flops, read + result))
-                    : start_us + passes_us(position.rates, kept + result + sought);
+      backward_us = is_matmul ? gradients * (start_us + contraction_us(rates, flops, read + result))
+                              : start_us + passes_us(rates, kept + result + sought);
     way.backward_us.push_back(backward_us);
   }
 
   // --- Weights ---
 
-  /// Along a dimension that a reader could cut there, or that all devices could share.
+  /// Along a dimension that a reader could cut there, or that all devices could share; never into
+  /// more pieces than there are elements.
   void list_weight_layouts(std::size_t w, std::size_t axis, Layout layout) {
     const std::size_t k = weights_[w];
     if (axis == kAxes) {
-      layouts_of_weights_[w].push_back(layout);
+      std::array<std::int64_t, 2> pieces{1, 1};
+      for (std::size_t a = 0; a < kAxes; ++a)
+        if (is_cut(layout[a])) pieces[static_cast<std::size_t>(layout[a])] *= mesh_.sizes[a];
+      if (pieces[0] <= columns_read(k) && pieces[1] <= model_.operators[k].columns)
+        layouts_of_weights_[w].push_back(layout);
       return;
     }
     layout[axis] = kWhole;
@@ -274,8 +236,10 @@ class MeshSearch {
     for (int dim = 0; dim < 2; ++dim) {
       const std::int64_t size = dim == 0 ? columns_read(k) : model_.operators[k].columns;
       const bool has_grains = mesh_.uneven != axis || size % mesh_.all_grains == 0;
-      const bool is_read =
-          std::ranges::any_of(ways_[k], [&](const Way& way) { return way.inputs[1][axis] == dim; });
+      const bool is_read = std::ranges::any_of(readers_of_weights_[k], [&](std::size_t reader) {
+        return std::ranges::any_of(ways_[reader],
+                                   [&](const Way& way) { return way.inputs[1][axis] == dim; });
+      });
       if (!is_read && !(size >= devices_ && has_grains)) continue;
       layout[axis] = dim;
       list_weight_layouts(w, axis + 1, layout);
@@ -300,10 +264,11 @@ class MeshSearch {
   // --- Decisions, one after the other ---
 
   bool is_hopeless(const std::vector<double>& work_us, double other_us) const {
-    return std::ranges::max(work_us) + other_us >= best_.us;
+    return microbatches_ * std::ranges::max(work_us) + other_us >= best_.us;
   }
 
-  /// `exchange_us`: of changes of layout, which all wait for.
+  /// `work_us`: of one microbatch; `exchange_us`: of changes of layout, which all wait for, in all
+  /// microbatches.
   void choose_way(std::size_t k, const std::vector<double>& work_us, double exchange_us) {
     if (k == facts_.order.size()) return choose_copy(0, work_us, exchange_us);
     const std::size_t at = facts_.order[k];
@@ -330,7 +295,7 @@ class MeshSearch {
       }
       forward_exchange_[at] = forward_us;
       backward_exchange_[at] = backward_us;
-      choose_way(k + 1, now, exchange_us + forward_us + backward_us);
+      choose_way(k + 1, now, exchange_us + microbatches_ * (forward_us + backward_us));
     }
   }
 
@@ -355,7 +320,7 @@ class MeshSearch {
         const double backward_us = has_gradient ? gradient_change_us(bytes, from, to) : 0;
         forward_exchange_[reader] += forward_us;
         backward_exchange_[reader] += backward_us;
-        all_us += forward_us + backward_us;
+        all_us += microbatches_ * (forward_us + backward_us);
       };
       pay(facts_.readers[tensor].front(), chosen_[tensor - 1]->result, copy);
       for (const std::size_t reader : facts_.readers[tensor])
@@ -376,13 +341,33 @@ class MeshSearch {
     if (is_hopeless(work_us, exchange_us + updates_us + least_updates_us_[w])) return;
     if (w == weights_.size()) return time(updates_us);
     const std::size_t k = weights_[w];
-    for (const Layout& layout : layouts_of_weights_[w]) {
-      const Layout& wanted = chosen_[k]->inputs[1];
-      held_[k] = layout;
-      Exchange& exchange = exchanges_[k];
-      exchange = {weight_bytes(k), layout, wanted, change_us(weight_bytes(k), layout, wanted) > 0};
-      choose_weight(w + 1, work_us, exchange_us, updates_us + update_us(k, layout));
-    }
+    const std::vector<std::size_t>& readers = readers_of_weights_[k];
+    for (const Layout& layout : layouts_of_weights_[w])
+      for (const Layout& copy : copies_of_weight(k)) {
+        held_[k] = layout;
+        for (const std::size_t reader : readers) exchanges_[reader].clear();
+        exchange_weight(readers.front(), layout, copy);
+        for (const std::size_t reader : readers)
+          exchange_weight(reader, copy, chosen_[reader]->inputs[1]);
+        choose_weight(w + 1, work_us, exchange_us, updates_us + update_us(k, layout));
+      }
+  }
+
+  /// A copy that all readers share, as one of them may want it; of a single reader, as it does.
+  std::vector<Layout> copies_of_weight(std::size_t k) const {
+    const std::vector<std::size_t>& readers = readers_of_weights_[k];
+    if (readers.size() == 1) return {chosen_[k]->inputs[1]};
+    std::set<Layout> layouts;
+    for (const std::size_t reader : readers)
+      for (const Way& way : ways_[reader]) layouts.insert(way.inputs[1]);
+    return {layouts.begin(), layouts.end()};
+  }
+
+  void exchange_weight(std::size_t reader, const Layout& from, const Layout& to) {
+    const double bytes = weight_bytes(reader);
+    const bool is_gathered = change_us(bytes, from, to) > 0;
+    if (is_gathered || (is_training_ && gradient_change_us(bytes, from, to) > 0))
+      exchanges_[reader].push_back({bytes, from, to, is_gathered});
   }
 
   // --- The time of a step ---
@@ -423,8 +408,6 @@ class MeshSearch {
     double gather_us = 0, scatter_us = 0;
   };
 
-  bool has_weight(std::size_t k) const { return model_.operators[k].kind == Kind::kMatmul; }
-
   /// Operators in turn, until the weights that are gathered for them fill a bucket.
   std::vector<Unit> units() {
     std::vector<Unit> all;
@@ -432,8 +415,8 @@ class MeshSearch {
     std::size_t begin = 0;
     for (std::size_t k = 0; k < facts_.order.size(); ++k) {
       const std::size_t at = facts_.order[k];
-      if (has_weight(at) && exchanges_[at].is_gathered)
-        bucket.add(exchanges_[at], exchanges_[at].bytes * largest_piece(exchanges_[at].to));
+      for (const Exchange& exchange : exchanges_[at])
+        if (exchange.is_gathered) bucket.add(exchange, exchange.bytes * largest_piece(exchange.to));
       const bool is_last = k + 1 == facts_.order.size();
       if (!is_last && (bucket.kinds.empty() || bucket.bytes < kBucketBytes)) continue;
       all.push_back({begin, k + 1, gather_us(bucket), is_training_ ? gradients_us(bucket) : 0});
@@ -514,11 +497,11 @@ class MeshSearch {
     };
     for (std::size_t k = facts_.order.size(); k-- > 0;) {
       const std::size_t at = facts_.order[k];
-      if (!has_weight(at) || exchanges_[at].is_gathered) continue;
-      const Exchange& here = exchanges_[at];
-      if (gradient_change_us(here.bytes, here.from, here.to) == 0) continue;
-      bucket.add(here, here.bytes * largest_piece(here.from));
-      last = k;
+      for (const Exchange& exchange : exchanges_[at]) {
+        if (exchange.is_gathered) continue;
+        bucket.add(exchange, exchange.bytes * largest_piece(exchange.from));
+        last = k;
+      }
       if (bucket.bytes >= kBucketBytes) send(k);
     }
     if (!bucket.kinds.empty()) send(last);
@@ -528,9 +511,11 @@ class MeshSearch {
   void time(double updates_us) {
     ++best_.timed;
     const std::vector<Unit> all = units();
-    double us = forward_pass(all);
+    double us = microbatches_ * forward_pass(all);
     if (is_training_) {
+      // Gradients of all microbatches are summed from the last backward pass on.
       const auto [ends, backward_us] = backward_pass(all);
+      us += (microbatches_ - 1) * backward_us;
       us = std::max(us + backward_us, summed_us(us, ends)) + updates_us;
     }
     if (us >= best_.us) return;
@@ -543,7 +528,8 @@ class MeshSearch {
         fmt::format("mesh {}{}", fmt::join(mesh_.sizes, " x "), mesh_.uneven ? " uneven" : "");
     for (const std::size_t k : facts_.order) {
       text += fmt::format("; t{} loops {}", k + 1, fmt::join(chosen_[k]->loops, ","));
-      if (has_weight(k)) text += fmt::format(" weight {}", fmt::join(held_[k], ","));
+      if (!readers_of_weights_[k].empty())
+        text += fmt::format(" weight {}", fmt::join(held_[k], ","));
     }
     for (const std::size_t t : shared_)
       text += fmt::format("; copy of t{} {}", t, fmt::join(copies_[t], ","));
@@ -554,14 +540,15 @@ class MeshSearch {
   const Facts& facts_;
   const Mesh& mesh_;
   const bool is_training_;
+  const double microbatches_;
   Step& best_;
-  std::array<GroupShape, kAxes> shapes_;
+  LayoutChangeTimes changes_;
   std::int64_t devices_ = 1;
-  std::array<std::array<std::unordered_map<double, double>, 6>, kAxes> known_us_;
   std::vector<std::vector<Way>> ways_;                        // by operator
   std::vector<const Way*> chosen_;                            // by operator
   std::vector<double> forward_exchange_, backward_exchange_;  // by operator
-  std::vector<Exchange> exchanges_;                           // by operator
+  std::vector<std::vector<Exchange>> exchanges_;              // by operator
+  std::vector<std::vector<std::size_t>> readers_of_weights_;  // by operator that has the weight
   std::vector<Layout> held_, copies_;                         // by operator; by tensor
   std::vector<std::size_t> shared_, weights_;                 // tensors; operators
   std::vector<std::vector<Layout>> layouts_of_weights_;
@@ -573,6 +560,8 @@ class MeshSearch {
 Step least_step(const Model& model, const Topology& machine, const Options& options) {
   const Facts facts = facts_of(model, options.is_training);
   const auto devices = static_cast<std::int64_t>(machine.device_count());
+  Model part = model;
+  part.rows /= options.microbatches;
   Step best;
   best.us = options.limit_us;
   for (std::int64_t along_model = 1; along_model <= devices; ++along_model)
@@ -580,10 +569,10 @@ Step least_step(const Model& model, const Topology& machine, const Options& opti
       if (devices % (along_model * any) != 0) continue;
       const std::array<std::int64_t, kAxes> sizes{along_model, any, devices / along_model / any};
       const Mesh mesh = even_mesh(model, facts, machine, sizes);
-      MeshSearch(model, facts, machine, mesh, options.is_training, best).run();
+      MeshSearch(part, facts, machine, mesh, options, best).run();
       if (!options.cuts_unevenly || machine.kinds().size() == 1) continue;
-      if (const auto uneven = uneven_mesh(model, facts, machine, sizes))
-        MeshSearch(model, facts, machine, *uneven, options.is_training, best).run();
+      if (const auto uneven = uneven_mesh(model, facts, machine, sizes, part.rows))
+        MeshSearch(part, facts, machine, *uneven, options, best).run();
     }
   if (best.plan.empty()) best.us = kInfinite;
   return best;

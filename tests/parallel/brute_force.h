@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,11 +19,13 @@ namespace soapstone::parallel::brute_force {
 enum class Kind : std::uint8_t { kMatmul, kAdd, kRelu };
 
 /// Makes tensor k + 1 if it is operator k; tensor 0 is the input of the model. All have two
-/// dimensions and as many rows. A matmul has a weight of its own.
+/// dimensions and as many rows. A matmul has a weight.
 struct Operator {
   Kind kind = Kind::kMatmul;
   std::vector<std::size_t> reads;
   std::int64_t columns = 1;  ///< Of its result.
+  /// A matmul before it, whose weight it reads, too; none: it has a weight of its own.
+  std::optional<std::size_t> weight_of = {};
 };
 
 struct Model {
@@ -41,6 +44,9 @@ struct ModelGraph {
 struct ModelSize {
   std::size_t operators = 2;
   bool has_matmuls_alone = false;
+  /// Matmuls read the weight of the first one of the same sizes. Half of them have as many columns
+  /// as they read.
+  bool shares_weights = false;
 };
 
 /// A third of the sizes are such as 3, 5, 6, 7 and 12. Every other model of other operators than
@@ -53,6 +59,7 @@ std::string to_string(const Model& model);
 struct Options {
   bool is_training = false;
   bool cuts_unevenly = false;
+  std::int64_t microbatches = 1;  ///< They divide the rows.
   /// Steps that take longer are not looked for.
   double limit_us = std::numeric_limits<double>::infinity();
 };
@@ -63,7 +70,7 @@ struct Step {
   std::uint64_t timed = 0;  ///< Plans of which all was decided.
 };
 
-/// One stage, one microbatch, Adam, 32 bits, nothing computed again.
+/// One stage, Adam, 32 bits, nothing computed again.
 Step least_step(const Model& model, const Topology& machine, const Options& options);
 
 }  // namespace soapstone::parallel::brute_force

@@ -103,7 +103,7 @@ Mesh even_mesh(const Model& model, const Facts& facts, const Topology& machine,
 }
 
 std::optional<Mesh> uneven_mesh(const Model& model, const Facts& facts, const Topology& machine,
-                                const std::array<std::int64_t, kAxes>& sizes) {
+                                const std::array<std::int64_t, kAxes>& sizes, std::int64_t rows) {
   Mesh mesh = even_mesh(model, facts, machine, sizes);
   std::size_t axis = kAxes - 1;
   while (axis > 0 && sizes[axis] == 1) --axis;
@@ -119,8 +119,8 @@ std::optional<Mesh> uneven_mesh(const Model& model, const Facts& facts, const To
   }
   for (std::size_t p = 0; p < size; ++p)
     sum += speeds[p] = 1 / forward_us(model, facts, all[p].rates);
-  std::int64_t grains = std::min<std::int64_t>(model.rows, 8 * sizes[axis]), left = 0;
-  while (model.rows % grains != 0) --grains;
+  std::int64_t grains = std::min<std::int64_t>(rows, 8 * sizes[axis]), left = 0;
+  while (rows % grains != 0) --grains;
   std::vector<std::pair<double, std::size_t>> rest;
   for (std::size_t p = 0; p < size; ++p) {
     const double exact = static_cast<double>(grains) * speeds[p] / sum;

@@ -67,8 +67,8 @@ struct Mesh {
 Mesh even_mesh(const Model& model, const Facts& facts, const Topology& machine,
                const std::array<std::int64_t, kAxes>& sizes);
 /// The outermost axis has grains in proportion to the rates of devices, if those of a position are
-/// alike: the most that divide the rows, up to 8 a position.
+/// alike: the most that divide `rows`, those of a microbatch, up to 8 a position.
 std::optional<Mesh> uneven_mesh(const Model& model, const Facts& facts, const Topology& machine,
-                                const std::array<std::int64_t, kAxes>& sizes);
+                                const std::array<std::int64_t, kAxes>& sizes, std::int64_t rows);
 
 }  // namespace soapstone::parallel::brute_force

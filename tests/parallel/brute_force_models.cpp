@@ -25,6 +25,18 @@ std::int64_t random_size(std::mt19937& random) {
   return below(random, 3) == 0 ? one_of(random, awkward) : one_of(random, powers);
 }
 
+/// Each matmul reads the weight of the first one that has the same sizes.
+void share_weights(Model& model) {
+  for (std::size_t k = 0; k < model.operators.size(); ++k)
+    for (std::size_t other = 0; other < k && !model.operators[k].weight_of; ++other) {
+      const Operator &here = model.operators[k], &before = model.operators[other];
+      if (here.kind == Kind::kMatmul && before.kind == Kind::kMatmul &&
+          here.columns == before.columns &&
+          model.columns_of(here.reads[0]) == model.columns_of(before.reads[0]))
+        model.operators[k].weight_of = other;
+    }
+}
+
 }  // namespace
 
 Model random_model(std::mt19937& random, const ModelSize& size) {
@@ -37,7 +49,9 @@ Model random_model(std::mt19937& random, const ModelSize& size) {
   };
   const auto append_any = [&](std::size_t read) {
     if (size.has_matmuls_alone || below(random, 5) < 3) {
-      append(Kind::kMatmul, {read}, random_size(random));
+      // A square weight serves again behind its own result.
+      const bool is_square = size.shares_weights && below(random, 2) == 0;
+      append(Kind::kMatmul, {read}, is_square ? model.columns_of(read) : random_size(random));
       return;
     }
     std::vector<std::size_t> others;
@@ -60,9 +74,11 @@ Model random_model(std::mt19937& random, const ModelSize& size) {
       append(Kind::kMatmul, {1}, columns);
     const std::size_t last = model.operators.size();
     append(Kind::kAdd, {last, last - 1}, columns);
+    if (size.shares_weights) share_weights(model);
     return model;
   }
   while (model.operators.size() < size.operators) append_any(model.operators.size());
+  if (size.shares_weights) share_weights(model);
   return model;
 }
 
@@ -105,9 +121,10 @@ std::string to_string(const Model& model) {
     std::vector<std::string> reads;
     for (const std::size_t read : here.reads) reads.push_back(fmt::format("t{}", read));
     if (here.kind == Kind::kMatmul) {
-      weights +=
-          fmt::format("  w{}: f32[{}, {}]\n", k + 1, model.columns_of(here.reads[0]), here.columns);
-      reads.push_back(fmt::format("w{}", k + 1));
+      if (!here.weight_of)
+        weights += fmt::format("  w{}: f32[{}, {}]\n", k + 1, model.columns_of(here.reads[0]),
+                               here.columns);
+      reads.push_back(fmt::format("w{}", here.weight_of.value_or(k) + 1));
     }
     const char* const name = here.kind == Kind::kMatmul ? "matmul"
                              : here.kind == Kind::kAdd  ? "add"

@@ -1,5 +1,5 @@
 // The planner's best plan is the best there is: no choice of loops, layouts and meshes takes less
-// time, for models of 2 to 4 operators on 2 to 4 devices, but for those that are listed below.
+// time, for models of 2 to 4 operators on 2 to 4 devices.
 // SOAPSTONE_BRUTE_FORCE is the number of models of each class, SOAPSTONE_BRUTE_FORCE_FROM the first
 // seed.
 #include "tests/parallel/brute_force.h"
@@ -24,17 +24,14 @@ struct Class {
   brute_force::ModelSize size;
   std::int64_t devices = 2;
   bool is_training = false, has_unlike_devices = false, cuts_unevenly = false;
-  /// Seeds below 500 of which there is a faster plan: with two axes, weights may lie in so many
-  /// ways that the planner looks at its share of cheap plans (MeshEvaluator::refine) before it
-  /// comes to the fastest.
-  std::vector<int> missed = {};
+  std::int64_t microbatches = 1;
 };
 
 constexpr int kModels = 4;
 
 void PrintTo(const Class& cls, std::ostream* out) { *out << cls.name; }
 
-/// One stage, one microbatch, nothing computed again, nothing kept of what is gathered.
+/// One stage, nothing computed again, nothing kept of what is gathered, buckets of the usual size.
 MeshPlanOptions options_of(const Class& cls) {
   MeshPlanOptions options;
   options.is_training = cls.is_training;
@@ -42,9 +39,10 @@ MeshPlanOptions options_of(const Class& cls) {
   options.freedom.pipelines = false;
   options.freedom.gathers_once = false;
   options.freedom.cuts_unevenly = cls.cuts_unevenly;
-  options.sizes.microbatches = 1;
+  options.sizes.microbatches = cls.microbatches;
   options.sizes.chunks = 1;
   options.sizes.recompute = Recompute::kNothing;
+  options.sizes.bucket_bytes = kUsualBucket;
   return options;
 }
 
@@ -100,29 +98,32 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
   const Class& cls = GetParam();
   const int first = number("SOAPSTONE_BRUTE_FORCE_FROM", 0);
   const int count = number("SOAPSTONE_BRUTE_FORCE", kModels);
-  int cut = 0, uneven = 0;
+  int cut = 0, uneven = 0, given_up = 0;
   for (int seed = first; seed < first + count; ++seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
-    const brute_force::Model model = brute_force::random_model(random, cls.size);
+    brute_force::Model model = brute_force::random_model(random, cls.size);
+    model.rows *= cls.microbatches;
     const Topology machine =
         brute_force::random_machine(random, cls.devices, cls.has_unlike_devices);
     const brute_force::ModelGraph graph = brute_force::graph_of_model(model);
-    const MeshPlan plan = planned(graph, machine, cls).plan;
+    const MeshPlanOutcome outcome = planned(graph, machine, cls);
+    const MeshPlan& plan = outcome.plan;
+    given_up += outcome.has_looked_at_all ? 0 : 1;
     cut += cuts_something(plan) ? 1 : 0;
     uneven += plan.uneven ? 1 : 0;
     constexpr double kRounding = 1e-9;
-    const brute_force::Step least = brute_force::least_step(
-        model, machine, {cls.is_training, cls.cuts_unevenly, plan.time.total_us * (1 + kRounding)});
-    const bool is_missed = std::ranges::count(cls.missed, seed) > 0;
-    const bool is_least = std::abs(least.us - plan.time.total_us) <= kRounding * plan.time.total_us;
-    EXPECT_LE(least.us, plan.time.total_us * (1 + kRounding)) << "seed " << seed;
+    const brute_force::Step least =
+        brute_force::least_step(model, machine,
+                                {cls.is_training, cls.cuts_unevenly, cls.microbatches,
+                                 plan.time.total_us * (1 + kRounding)});
     EXPECT_LE(bound_us(graph, machine, cls), least.us * (1 + kRounding)) << "seed " << seed;
-    EXPECT_NE(is_least, is_missed)
+    EXPECT_NEAR(least.us, plan.time.total_us, kRounding * plan.time.total_us)
         << "seed " << seed << ", " << least.timed << " plans\n"
         << fmt::format("{} us, planned: {} us", least.us, plan.time.total_us)
         << "\nbest: " << least.plan << "\nplanned: " << described(plan, graph.graph) << "\n"
         << brute_force::to_string(model);
   }
+  EXPECT_LE(given_up, count / 100);
   // How much of what is compared is more than one device's work.
   RecordProperty("plans_with_cuts", cut);
   RecordProperty("uneven_plans", uneven);
@@ -130,74 +131,61 @@ TEST_P(BruteForce, FindsNothingFasterThanThePlan) {
 
 constexpr brute_force::ModelSize matmuls(std::size_t count) { return {count, true}; }
 constexpr brute_force::ModelSize operators(std::size_t count) { return {count, false}; }
+constexpr brute_force::ModelSize sharing(std::size_t count) { return {count, true, true}; }
 
 std::string name_of(const testing::TestParamInfo<Class>& tested) { return tested.param.name; }
 
 constexpr bool kTrained = true, kUnlike = true, kUnevenly = true;
 
+INSTANTIATE_TEST_SUITE_P(Even, BruteForce,
+                         testing::Values(Class{"Matmuls2On2", matmuls(2), 2},
+                                         Class{"Matmuls2On2Trained", matmuls(2), 2, kTrained},
+                                         Class{"Matmuls3On3", matmuls(3), 3},
+                                         Class{"Matmuls3On3Trained", matmuls(3), 3, kTrained},
+                                         Class{"Matmuls2On4", matmuls(2), 4},
+                                         Class{"Matmuls2On4Trained", matmuls(2), 4, kTrained},
+                                         Class{"Operators3On2", operators(3), 2},
+                                         Class{"Operators3On2Trained", operators(3), 2, kTrained},
+                                         Class{"Operators4On2", operators(4), 2},
+                                         Class{"Operators4On2Trained", operators(4), 2, kTrained},
+                                         Class{"Operators4On3", operators(4), 3},
+                                         Class{"Operators4On3Trained", operators(4), 3, kTrained},
+                                         Class{"Operators3On4", operators(3), 4},
+                                         Class{"Operators3On4Trained", operators(3), 4, kTrained},
+                                         Class{"Operators4On4", operators(4), 4},
+                                         Class{"Operators4On4Trained", operators(4), 4, kTrained}),
+                         name_of);
+
 INSTANTIATE_TEST_SUITE_P(
-    Even, BruteForce,
-    testing::Values(
-        Class{"Matmuls2On2", matmuls(2), 2}, Class{"Matmuls2On2Trained", matmuls(2), 2, kTrained},
-        Class{"Matmuls3On3", matmuls(3), 3}, Class{"Matmuls3On3Trained", matmuls(3), 3, kTrained},
-        Class{"Matmuls2On4", matmuls(2), 4},
-        Class{"Matmuls2On4Trained",
-              matmuls(2),
-              4,
-              kTrained,
-              false,
-              false,
-              {109, 112, 123, 204, 231, 293, 339, 373, 434, 490}},
-        Class{"Operators3On2", operators(3), 2},
-        Class{"Operators3On2Trained", operators(3), 2, kTrained},
-        Class{"Operators4On2", operators(4), 2},
-        Class{"Operators4On2Trained", operators(4), 2, kTrained},
-        Class{"Operators4On3", operators(4), 3},
-        Class{"Operators4On3Trained", operators(4), 3, kTrained, false, false, {252}},
-        Class{"Operators3On4", operators(3), 4},
-        Class{"Operators3On4Trained",
-              operators(3),
-              4,
-              kTrained,
-              false,
-              false,
-              {2, 21, 116, 143, 248, 339, 357, 376, 386}},
-        Class{"Operators4On4", operators(4), 4},
-        Class{"Operators4On4Trained",
-              operators(4),
-              4,
-              kTrained,
-              false,
-              false,
-              {23, 44, 99, 163, 180, 214, 219, 280, 300, 312, 320, 376, 390, 422, 425, 446}}),
+    Microbatches, BruteForce,
+    testing::Values(Class{"Operators3On2", operators(3), 2, false, false, false, 2},
+                    Class{"Operators3On4Trained", operators(3), 4, kTrained, false, false, 4},
+                    Class{"Unevenly3On2Trained", operators(3), 2, kTrained, kUnlike, kUnevenly, 2},
+                    Class{"Shared2On4Trained", sharing(2), 4, kTrained, false, false, 2}),
     name_of);
 
-INSTANTIATE_TEST_SUITE_P(Unlike, BruteForce,
-                         testing::Values(Class{"Operators3On2", operators(3), 2, false, kUnlike},
-                                         Class{"Operators3On2Trained", operators(3), 2, kTrained,
-                                               kUnlike},
-                                         Class{"Operators3On4", operators(3), 4, false, kUnlike},
-                                         Class{"Operators3On4Trained",
-                                               operators(3),
-                                               4,
-                                               kTrained,
-                                               kUnlike,
-                                               false,
-                                               {21, 101, 143, 194, 248, 351, 357, 376}}),
+/// Weights that several operators read.
+INSTANTIATE_TEST_SUITE_P(Shared, BruteForce,
+                         testing::Values(Class{"Matmuls2On2", sharing(2), 2},
+                                         Class{"Matmuls2On2Trained", sharing(2), 2, kTrained},
+                                         Class{"Matmuls3On3Trained", sharing(3), 3, kTrained},
+                                         Class{"Matmuls2On4Trained", sharing(2), 4, kTrained}),
                          name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Unlike, BruteForce,
+    testing::Values(Class{"Operators3On2", operators(3), 2, false, kUnlike},
+                    Class{"Operators3On2Trained", operators(3), 2, kTrained, kUnlike},
+                    Class{"Operators3On4", operators(3), 4, false, kUnlike},
+                    Class{"Operators3On4Trained", operators(3), 4, kTrained, kUnlike}),
+    name_of);
 
 INSTANTIATE_TEST_SUITE_P(
     Uneven, BruteForce,
     testing::Values(Class{"Operators3On2", operators(3), 2, false, kUnlike, kUnevenly},
                     Class{"Operators3On2Trained", operators(3), 2, kTrained, kUnlike, kUnevenly},
                     Class{"Operators3On4", operators(3), 4, false, kUnlike, kUnevenly},
-                    Class{"Operators3On4Trained",
-                          operators(3),
-                          4,
-                          kTrained,
-                          kUnlike,
-                          kUnevenly,
-                          {30, 94, 132, 143, 146, 167, 194, 219, 248, 351, 376}}),
+                    Class{"Operators3On4Trained", operators(3), 4, kTrained, kUnlike, kUnevenly}),
     name_of);
 
 }  // namespace

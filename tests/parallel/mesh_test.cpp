@@ -1,6 +1,9 @@
 // Changes of layout: which collectives they take, and their gradients.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <utility>
+
 #include "parallel/sharding/mesh.h"
 
 namespace soapstone::parallel {
@@ -78,11 +81,46 @@ TEST_F(MeshTest, SumsAreScatteredWhereThatIsEnough) {
   EXPECT_EQ(calls_, (std::vector<Call>{{Collective::kReduceScatter, 0, kWholeBytes / 2}}));
 }
 
-TEST_F(MeshTest, SumsAlongTwoAxesMoveTheLeastOnTheOuterOne) {
-  convert(mesh({4, 2}), kWholeBytes, layout(kPartial, kPartial), layout(kReplicated));
-  EXPECT_EQ(calls_, (std::vector<Call>{{Collective::kReduceScatter, 0, kWholeBytes},
-                                       {Collective::kAllReduce, 1, kWholeBytes / 4},
-                                       {Collective::kAllGather, 0, kWholeBytes}}));
+using Kinds = std::vector<std::pair<Collective, std::size_t>>;
+
+/// Collectives and axes of a change on 4 x 2 devices, where an all-reduce takes twice as long as
+/// its halves. `us_per_byte`: by axis.
+Kinds steps_of(const Layout& from, const Layout& to, std::array<double, 2> us_per_byte,
+               double all_reduce_latency_us, double half_latency_us) {
+  const Mesh m({4, 2}, [=](Collective what, std::size_t axis, double bytes) {
+    const bool is_sum = what == Collective::kAllReduce;
+    return us_per_byte[axis] * bytes * (is_sum ? 2 : 1) +
+           (is_sum ? all_reduce_latency_us : half_latency_us);
+  });
+  const std::vector<ConversionStep> steps = conversion_steps(m, kWholeBytes, from, to);
+  Kinds kinds;
+  double us = 0;
+  for (const ConversionStep& step : steps) {
+    kinds.emplace_back(step.what, step.axis);
+    us += step.us;
+  }
+  EXPECT_DOUBLE_EQ(convert(m, kWholeBytes, from, to).us, us);
+  return kinds;
+}
+
+TEST(ConversionSteps, MoveTheLeastAlongTheSlowAxis) {
+  using enum Collective;
+  const Layout sum = layout(kPartial, kPartial), whole = layout(kReplicated);
+  const Kinds inner_first{{kReduceScatter, 0}, {kAllReduce, 1}, {kAllGather, 0}};
+  const Kinds outer_first{{kReduceScatter, 1}, {kAllReduce, 0}, {kAllGather, 1}};
+  EXPECT_EQ(steps_of(sum, whole, {1, 1}, 0, 0), inner_first);
+  EXPECT_EQ(steps_of(sum, whole, {1, 9}, 0, 0), inner_first);
+  EXPECT_EQ(steps_of(sum, whole, {9, 1}, 0, 0), outer_first);
+  EXPECT_EQ(steps_of(sum, layout(0, 1), {9, 1}, 0, 0),
+            (Kinds{{kReduceScatter, 1}, {kReduceScatter, 0}}));
+  EXPECT_EQ(steps_of(layout(0, 1), whole, {1, 9}, 0, 0), (Kinds{{kAllGather, 1}, {kAllGather, 0}}));
+  EXPECT_EQ(steps_of(layout(0, 1), whole, {9, 1}, 0, 0), (Kinds{{kAllGather, 0}, {kAllGather, 1}}));
+}
+
+TEST(ConversionSteps, AreFewWhereLatencyIsAll) {
+  using enum Collective;
+  EXPECT_EQ(steps_of(layout(kPartial, kPartial), layout(kReplicated), {1, 1}, 1e4, 1e4),
+            (Kinds{{kAllReduce, 0}, {kAllReduce, 1}}));
 }
 
 TEST_F(MeshTest, AnotherDimensionIsAnExchange) {

@@ -170,17 +170,18 @@ TEST(StepBound, PipelinesEndNoEarlierThanTheInequalitiesSay) {
     std::vector<Path> handovers(static_cast<std::size_t>(shape.stages), Path{0.3, 1e9});
     const std::int64_t pieces = shape.stages * shape.chunks;
     shares.handovers_us = 0.3 * static_cast<double>(pieces - 1);
-    CostParts parts;
+    StepParts parts;
+    parts.passes.resize(1);
     std::vector<PieceTimes> times;
     for (std::int64_t piece = 0; piece < pieces; ++piece) {
       times.push_back(
           {std::pow(10, draw(random)), is_training ? std::pow(10, draw(random)) : 0, 0});
-      parts.forward += times.back().forward_us;
-      parts.backward += times.back().backward_us;
+      parts.passes.front().forward_us += times.back().forward_us;
+      parts.passes.front().backward_us += times.back().backward_us;
     }
     const double end_us = run_pipeline(shape, is_training, times, handovers).end_us;
     for (const StepInequality& each : step_inequalities(shape, shares, is_training))
-      ASSERT_LE(each.us + weighted_us(each.weights, parts), end_us * (1 + 1e-9))
+      ASSERT_LE(each.us + sum_of(each.weights, parts), end_us * (1 + 1e-9))
           << shape.stages << " stages, " << shape.chunks << " chunks, " << shape.microbatches
           << " microbatches, case " << k;
   }
