@@ -233,9 +233,10 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
   return plan;
 }
 
-bool MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const {
+RefinementEffort MeshEvaluator::refine(const Freedom& freedom, double limit_us, std::int64_t most,
+                                       MeshPlan& plan) const {
   constexpr std::int64_t kFewNodes = 24;
-  if (nodes() > kFewNodes) return false;
+  if (nodes() > kFewNodes) return {0, false};
   const ShapeContext context = context_of(freedom, plan.shape, {});
   const Mesh mesh = mesh_of(context.axis_sizes, 0, context.uneven);
   const MeshPlan empty = blank(freedom, plan.shape);
@@ -251,7 +252,7 @@ bool MeshEvaluator::refine(const Freedom& freedom, double limit_us, MeshPlan& pl
                           empty.bucket_bytes,
                           memory_,
                           completed},
-                         limit_us, plan);
+                         limit_us, most, plan);
 }
 
 MeshPlan MeshEvaluator::timed_again(const Freedom& freedom, MeshPlan plan) const {

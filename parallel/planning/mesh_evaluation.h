@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parallel/planning/mesh_plan_options.h"
+#include "parallel/planning/refinement.h"
 #include "parallel/planning/step_bound.h"
 #include "parallel/step/plan.h"
 #include "parallel/step/step_time.h"
@@ -65,10 +66,10 @@ class MeshEvaluator {
   /// if there are none, or if they break a premise. For several threads.
   MeshPlan plan_at(const Freedom& freedom, const MeshShape& shape,
                    const MeshWeights& weights) const;
-  /// Looks for faster plans of that shape that fit, if the model is small (refinement.h). Returns
-  /// whether none is left that would be faster than `plan`, as it is then, and than `limit_us`. For
+  /// Looks for faster plans of that shape that fit, if the model is small (refinement.h). For
   /// several threads.
-  bool refine(const Freedom& freedom, double limit_us, MeshPlan& plan) const;
+  RefinementEffort refine(const Freedom& freedom, double limit_us, std::int64_t most,
+                          MeshPlan& plan) const;
   /// The same cuts with the number of pieces and the buckets that the plan says. For several
   /// threads.
   MeshPlan timed_again(const Freedom& freedom, MeshPlan plan) const;

@@ -103,14 +103,18 @@ class MeshPlanner {
   /// The fastest shapes first, so that the others have less to look at.
   void refine() {
     const std::vector<MeshPlan*> plans = best_plans(tried_.size());
-    std::vector<char> is_done(plans.size(), 0);
+    std::vector<RefinementEffort> efforts(plans.size());
+    std::int64_t left = kMostLooks;
     for (std::size_t first = 0; first < plans.size(); first += kFittedAtOnce) {
       const double limit_us = fastest_that_fits();
-      in_parallel(first, std::min(first + kFittedAtOnce, plans.size()), [&](std::size_t k) {
-        is_done[k] = evaluator_.refine(freedom_, limit_us, *plans[k]);
+      const std::size_t last = std::min(first + kFittedAtOnce, plans.size());
+      const std::int64_t most = std::min(kMostLooksAtAShape, left);
+      in_parallel(first, last, [&](std::size_t k) {
+        efforts[k] = evaluator_.refine(freedom_, limit_us, most, *plans[k]);
       });
+      for (std::size_t k = first; k < last; ++k) left -= std::min(left, efforts[k].looked_at);
     }
-    has_looked_at_all_ = std::ranges::count(is_done, 0) == 0;
+    has_looked_at_all_ = std::ranges::all_of(efforts, &RefinementEffort::is_done);
   }
 
   core::Error nothing_found() const {
@@ -467,6 +471,7 @@ class MeshPlanner {
   static constexpr std::int64_t kNodesOfStage = 4;
   static constexpr std::int64_t kMostStages = 64;
   static constexpr std::int64_t kMicrobatchesAStage = 4;
+  static constexpr std::int64_t kMostLooks = 400'000, kMostLooksAtAShape = 200'000;
   static constexpr std::array kBuckets{1e6, 5e6, 100e6, 400e6, 1600e6};
   static constexpr int kMostRounds = 12;
   static constexpr double kWorthClimbing = 1.2, kWorthClimbingCheaply = 2;

@@ -83,16 +83,22 @@ class ExchangesSoFar {
 
 class FasterPlans {
  public:
-  FasterPlans(const Refinement& refinement, double limit_us, MeshPlan& plan)
+  FasterPlans(const Refinement& refinement, double limit_us, std::int64_t most, MeshPlan& plan)
       : refinement_(refinement), options_(refinement.context.options), plan_(plan),
-        limit_us_(limit_us), fits_(plan.time.peak_bytes <= refinement.memory_bytes),
+        limit_us_(limit_us), most_(most), fits_(plan.time.peak_bytes <= refinement.memory_bytes),
         is_one_bucket_(largest_bucket() < refinement.bucket_bytes),
         sums_(plan.shape, options_.is_training, is_one_bucket_, refinement.slowness,
               positions_of(refinement.context.mesh, refinement.context.rates, options_.choices)
                   .size()),
         most_timed_(plan.shape.stages == 1 ? kMostTimed : kMostTimedPipelines) {}
 
-  bool run() {
+  RefinementEffort run() {
+    const bool is_done = look();
+    return {looked_at_, is_done};
+  }
+
+ private:
+  bool look() {
     if (!find_sums()) return true;
     std::vector<CostGraph> graphs;
     for (const ShardingProblem& problem : problems_) graphs.push_back(problem.costs());
@@ -102,12 +108,13 @@ class FasterPlans {
     AscendingAssignments assignments(graphs, tables_, weights);
     while (const auto next = assignments.next(enough_us(), kMostSteps)) {
       look_at(*next);
-      if (timed_ > most_timed_) return false;
+      if (has_given_up()) return false;
     }
     return !assignments.has_given_up();
   }
 
- private:
+  bool has_given_up() const { return timed_ > most_timed_ || looked_at_ > most_; }
+
   /// A step that takes so long is of no use.
   double enough_us() const {
     return (1 - kRoundingOfSteps) * (fits_ ? std::min(limit_us_, plan_.time.total_us) : limit_us_);
@@ -336,7 +343,8 @@ class FasterPlans {
 
   void choose_weight(std::size_t w, const std::vector<double>& so_far, double updated_us,
                      const ExchangesSoFar& exchanged) {
-    if (timed_ > most_timed_ || !can_be_faster(w, so_far, updated_us, exchanged)) return;
+    ++looked_at_;
+    if (has_given_up() || !can_be_faster(w, so_far, updated_us, exchanged)) return;
     if (w == weights_.size()) return time();
     std::vector<double> next(bounds_.size());
     for (const WeightWay& way : weights_[w].ways) {
@@ -411,6 +419,7 @@ class FasterPlans {
   const ShardingOptions& options_;
   MeshPlan& plan_;
   const double limit_us_;
+  const std::int64_t most_;
   bool fits_;
   const bool is_one_bucket_;  ///< All weights together do not fill it.
   const StepSums sums_;
@@ -419,6 +428,7 @@ class FasterPlans {
   std::deque<ShardingOptions> options_of_problems_;
   std::deque<ShardingProblem> problems_;  ///< One for each sum; they differ in costs alone.
   std::size_t timed_ = 0;
+  std::int64_t looked_at_ = 0;
 
   /// The choices of nodes that are looked at, and of weights so far.
   Assignment now_;
@@ -436,8 +446,9 @@ class FasterPlans {
 
 }  // namespace
 
-bool look_for_faster(const Refinement& refinement, double limit_us, MeshPlan& plan) {
-  return FasterPlans(refinement, limit_us, plan).run();
+RefinementEffort look_for_faster(const Refinement& refinement, double limit_us, std::int64_t most,
+                                 MeshPlan& plan) {
+  return FasterPlans(refinement, limit_us, most, plan).run();
 }
 
 }  // namespace soapstone::parallel

@@ -4,6 +4,7 @@
 // all layouts of weights that could be the fastest.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -23,9 +24,15 @@ struct Refinement {
   std::function<MeshPlan(Sharding)> completed;
 };
 
+/// How far it was looked.
+struct RefinementEffort {
+  std::int64_t looked_at = 0;  ///< Layouts of weights, each beside those before it.
+  bool is_done = true;         ///< False: it was given up, and there may be a faster plan.
+};
+
 /// Replaces `plan`, which has the shape, by the fastest one that fits and takes less than it (if it
-/// fits) and than `limit_us`. False: it has looked at so many that it has given up, and there may
-/// be a faster one.
-bool look_for_faster(const Refinement& refinement, double limit_us, MeshPlan& plan);
+/// fits) and than `limit_us`, or gives up after about `most` looks.
+RefinementEffort look_for_faster(const Refinement& refinement, double limit_us, std::int64_t most,
+                                 MeshPlan& plan);
 
 }  // namespace soapstone::parallel
