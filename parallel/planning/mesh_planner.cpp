@@ -272,7 +272,7 @@ class MeshPlanner {
     std::set<MeshShape> climbed;
     for (int round = 0; !stop_.stop_requested(); ++round) {
       const bool is_cheap = static_cast<std::int64_t>(tried_.size()) * nodes_ < kCheapNodes;
-      if (round >= kMostRounds && !is_cheap) break;
+      if (round >= (nodes_ > kManyNodes ? kFewRounds : kMostRounds) && !is_cheap) break;
       const MeshPlan* next = best_plan_but(climbed);
       if (!next || !is_worth_climbing(*next, is_cheap ? kWorthClimbingCheaply : kWorthClimbing))
         break;
@@ -405,7 +405,7 @@ class MeshPlanner {
 
   /// The plan in stages of as many pieces as are best for it.
   MeshPlan best_chunks(MeshPlan plan) const {
-    if (plan.sharding.cost_us == kImpossible) return plan;
+    if (plan.sharding.cost_us == kImpossible || plan.shape.stages == 1) return plan;
     MeshPlan best = plan;
     for (plan.shape.chunks = 1; plan.shape.stages * plan.shape.chunks <= nodes_;
          plan.shape.chunks *= 2) {
@@ -473,7 +473,7 @@ class MeshPlanner {
   static constexpr std::int64_t kMicrobatchesAStage = 4;
   static constexpr std::int64_t kMostLooks = 400'000, kMostLooksAtAShape = 200'000;
   static constexpr std::array kBuckets{1e6, 5e6, 100e6, 400e6, 1600e6};
-  static constexpr int kMostRounds = 12;
+  static constexpr int kMostRounds = 12, kFewRounds = 9;
   static constexpr double kWorthClimbing = 1.2, kWorthClimbingCheaply = 2;
   /// So many nodes of all plans together take no time to speak of.
   static constexpr std::int64_t kCheapNodes = 8'000;
