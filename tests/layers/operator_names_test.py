@@ -40,7 +40,7 @@ ALLOWED = {
     "models/layers": (86, "builds networks"),
     "models/networks": (75, "builds networks"),
     "parallel/work/step_work.cpp": (1, "kernels of contractions read transposed operands"),
-    "parallel/training": (21, "builds losses, sums and updates"),
+    "parallel/training": (22, "builds losses, sums and updates; a level of recomputation is called attention"),
     "models/onnx/moved.cpp": (21, "writes nodes that make noise, of which ONNX has no operator for all opsets"),
     "models/onnx/open_constants.cpp": (3, "writes nodes that repeat what fills a tensor, and lets a Reshape infer sizes"),
     "models/onnx/open_values.cpp": (11, "writes nodes that compute sizes"),
