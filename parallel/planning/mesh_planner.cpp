@@ -100,21 +100,33 @@ class MeshPlanner {
     });
   }
 
-  /// The fastest shapes first, so that the others have less to look at.
+  /// Looks a little at each shape, then more at those of which something is left, the fastest
+  /// first, so that the others have less to look at.
   void refine() {
-    const std::vector<MeshPlan*> plans = best_plans(tried_.size());
+    std::vector<MeshPlan*> plans = refined(best_plans(tried_.size()), kFewLooks, kUnlimited);
+    std::ranges::stable_sort(
+        plans, [&](const MeshPlan* a, const MeshPlan* b) { return fit_.is_better(*a, *b); });
+    has_looked_at_all_ = refined(std::move(plans), kMostLooksAtAShape, kMostLooks).empty();
+  }
+
+  /// Takes up to `most` looks at each and `most_of_all` at all, and returns those of which
+  /// something is left.
+  std::vector<MeshPlan*> refined(const std::vector<MeshPlan*>& plans, std::int64_t most,
+                                 std::int64_t most_of_all) {
     std::vector<RefinementEffort> efforts(plans.size());
-    std::int64_t left = kMostLooks;
     for (std::size_t first = 0; first < plans.size(); first += kFittedAtOnce) {
       const double limit_us = fastest_that_fits();
       const std::size_t last = std::min(first + kFittedAtOnce, plans.size());
-      const std::int64_t most = std::min(kMostLooksAtAShape, left);
       in_parallel(first, last, [&](std::size_t k) {
-        efforts[k] = evaluator_.refine(freedom_, limit_us, most, *plans[k]);
+        efforts[k] = evaluator_.refine(freedom_, limit_us, std::min(most, most_of_all), *plans[k]);
       });
-      for (std::size_t k = first; k < last; ++k) left -= std::min(left, efforts[k].looked_at);
+      for (std::size_t k = first; k < last; ++k)
+        most_of_all -= std::min(most_of_all, efforts[k].looked_at);
     }
-    has_looked_at_all_ = std::ranges::all_of(efforts, &RefinementEffort::is_done);
+    std::vector<MeshPlan*> left;
+    for (std::size_t k = 0; k < plans.size(); ++k)
+      if (!efforts[k].is_done) left.push_back(plans[k]);
+    return left;
   }
 
   core::Error nothing_found() const {
@@ -181,6 +193,7 @@ class MeshPlanner {
         shape.batch = devices_ / (stages * model * shape.any);
         shape.microbatches = usual_microbatches(shape);
         shapes.push_back(shape);
+        add_few_microbatches(shape, shapes);
       }
     add_free_axis(shapes);
     for (std::size_t k = 0, evenly = shapes.size(); k < evenly; ++k) {
@@ -189,6 +202,14 @@ class MeshPlanner {
       if (evaluator_.can_be_uneven(shape)) shapes.push_back(shape);
     }
     return shapes;
+  }
+
+  /// As many microbatches as stages are enough where stages are in pieces.
+  void add_few_microbatches(MeshShape shape, std::vector<MeshShape>& shapes) const {
+    if (freedom_.microbatches || shape.stages == 1 || nodes_ > kManyNodes) return;
+    if (shape.microbatches == shape.stages || freedom_.chunks.value_or(2) == 1) return;
+    shape.microbatches = shape.stages;
+    shapes.push_back(shape);
   }
 
   MeshShape start() const {
@@ -415,7 +436,10 @@ class MeshPlanner {
       if (fit_.fits(best) ? !fit_.is_better(other, best) : !is_faster) break;
       best = std::move(other);
     }
-    return best;
+    if (best.shape.chunks == core_of(best.shape).chunks || nodes_ > kManyNodes) return best;
+    // Passes count more in pieces.
+    MeshPlan again = evaluator_.plan_at(freedom_, best.shape, {});
+    return again.sharding.cost_us < kImpossible && fit_.is_better(again, best) ? again : best;
   }
 
   /// Keeps the smallest plan of each shape beside the one that does not fit, and returns those
@@ -436,7 +460,7 @@ class MeshPlanner {
     return can_fit;
   }
 
-  /// Of plans of a shape, the better one is kept.
+  /// Keeps the better one of plans of a shape.
   void keep(MeshPlan plan) {
     if (plan.sharding.cost_us == kImpossible) return;
     const auto [at, is_new] = tried_.try_emplace(plan.shape);
@@ -471,7 +495,8 @@ class MeshPlanner {
   static constexpr std::int64_t kNodesOfStage = 4;
   static constexpr std::int64_t kMostStages = 64;
   static constexpr std::int64_t kMicrobatchesAStage = 4;
-  static constexpr std::int64_t kMostLooks = 400'000, kMostLooksAtAShape = 200'000;
+  static constexpr std::int64_t kFewLooks = 3'000, kMostLooksAtAShape = 200'000;
+  static constexpr std::int64_t kMostLooks = 400'000, kUnlimited = std::int64_t{1} << 60;
   static constexpr std::array kBuckets{1e6, 5e6, 100e6, 400e6, 1600e6};
   static constexpr int kMostRounds = 12, kFewRounds = 9;
   static constexpr double kWorthClimbing = 1.2, kWorthClimbingCheaply = 2;

@@ -44,7 +44,7 @@ struct OpenWeight {
   std::vector<WeightWay> ways;
 };
 
-/// What is exchanged for weights at least, in a stage, once some have their ways: those of the
+/// The least that is exchanged for weights in a stage, once some have their ways: those of the
 /// first nodes in the order of the model.
 class ExchangesSoFar {
  public:
@@ -325,7 +325,7 @@ class FasterPlans {
     return least_us(exchanged) + updates_us < enough_us();
   }
 
-  /// Of one stage, without updates.
+  /// A step of one stage takes no less, without updates.
   double least_us(const ExchangesSoFar& exchanged) const {
     const bool gathers_again = options_.is_training && !options_.gathers_once;
     const double gather_us = exchanged.gather_us();

@@ -15,7 +15,7 @@ namespace soapstone::parallel {
 /// than what is gathered and scattered beside it, and gradients are summed from the last backward
 /// pass on. The slowest stage has at least its share of all.
 ///
-/// Where all weights together fill no bucket, passes hide nothing of what is gathered and
+/// If all weights together fill no bucket, passes hide nothing of what is gathered and
 /// scattered: all is gathered before the first node runs, and scattered behind the last one.
 ///
 /// A stage waits for those before it at the begin, and they for it at the end: so a step of m
@@ -27,7 +27,7 @@ class StepSums {
   StepSums(const MeshShape& shape, bool is_training, bool is_one_bucket,
            const std::vector<Slowness>& slowness, std::size_t position_count);
 
-  /// What each part counts in sums of which no step takes less.
+  /// The weights of parts in sums of which no step takes less.
   const std::vector<StepWeights>& weights() const { return weights_; }
 
  private:

@@ -145,7 +145,7 @@ class ChoiceMaker {
     return static_cast<double>(largest) / static_cast<double>(size);
   }
 
-  /// Of each loop, that of the largest part at a position.
+  /// The share of each loop that the largest part at a position has.
   using Shares = std::vector<double>;
 
   void finish() {
@@ -252,7 +252,7 @@ class ChoiceMaker {
   double local_bytes(core::TensorId id, const Layout& layout) const {
     return work_.tensors[id.index()].bytes * mesh_.largest_piece(layout);
   }
-  /// What a kernel reads of an input, and writes of a result: the elements that its part of each
+  /// A kernel reads this of an input, and writes that of a result: the elements that its part of each
   /// loop meets.
   double read_bytes(const Shares& shares, std::size_t input) const {
     double bytes = work_.tensors[node_.inputs[input].index()].bytes;

@@ -85,7 +85,7 @@ struct WeightExchange {
   bool is_gathered = false;
 };
 
-/// What StepWeights weigh.
+/// The parts of a step that StepWeights weigh.
 struct StepParts {
   /// The passes of one microbatch, exchanges that they wait for included, by position on an uneven
   /// mesh; a single one if positions are counted together.
@@ -112,7 +112,7 @@ struct Sharding {
   core::NodeId disobeys = core::NodeId::none();
 };
 
-/// What the shardings of one graph on one mesh depend on.
+/// The shardings of one graph on one mesh depend on these.
 struct ShardingContext {
   const core::Graph& graph;
   const GraphLoops& loops;

@@ -55,7 +55,7 @@ class ShardingProblem {
   std::vector<PricedExchange> exchanges_of_copies(const Assignment& assignment) const;
 
  private:
-  /// Where a node reads a tensor.
+  /// A node reads a tensor as that input.
   struct Reader {
     core::NodeId node;
     std::size_t input;

@@ -109,7 +109,7 @@ class MemoryFinder {
     }
   }
 
-  /// What a block computes again is there while its backward pass runs. Where that is all, each
+  /// A block has what it computes again while its backward pass runs. If that is all, each
   /// block keeps what it reads.
   void compute_again() {
     const bool is_all = plan_.shape.computes_all_again();

@@ -1,4 +1,5 @@
-// What a step of training computes again for its gradients, in place of having kept it.
+// Levels at which a step of training computes results again for its gradients, in place of keeping
+// them.
 #pragma once
 
 #include <array>

@@ -14,7 +14,7 @@ namespace soapstone::parallel {
 std::vector<bool> saved_results(const core::Graph& graph, const StepWork& work, Recompute what,
                                 const std::vector<bool>& borders);
 
-/// What gradients read and is not saved is computed again, from what is. Precondition: `work` is
+/// Computes again what gradients read and is not saved, from what is. Precondition: `work` is
 /// that of training.
 StepWork computing_again(const core::Graph& graph, StepWork work, const std::vector<bool>& saved);
 

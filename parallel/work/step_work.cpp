@@ -151,7 +151,7 @@ void mark_gradients(const core::Graph& graph, StepWork& work) {
   share_kept_views(graph, work);
 }
 
-/// What lies between the contractions is made in tiles, by one kernel.
+/// One kernel makes what lies between the contractions, in tiles.
 void fuse(const core::Graph& graph, const std::vector<core::TensorId>& between, StepWork& work) {
   for (const core::TensorId id : between) {
     work.tensors[id.index()].is_stored = false;

@@ -1,4 +1,4 @@
-// What changes of layout take on a mesh, as the brute force counts them.
+// The time of changes of layout on a mesh, as the brute force counts it.
 #pragma once
 
 #include <algorithm>

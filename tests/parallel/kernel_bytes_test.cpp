@@ -1,4 +1,4 @@
-// What kernels of a step read and write: values that a gradient needs and no others, and as many
+// Kernels of a step read and write values that a gradient needs and no others, and as many
 // elements as the largest part has. Weights have no more pieces than elements.
 #include <gtest/gtest.h>
 

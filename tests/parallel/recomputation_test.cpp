@@ -1,4 +1,4 @@
-// What a step of training computes again: which results each level saves, what that makes a device
+// Levels of recomputation: which results each level saves, what that makes a device
 // keep, and the end of a step that runs in chunks.
 #include <gtest/gtest.h>
 
@@ -148,7 +148,7 @@ TEST(LossRegion, IsNoneWithoutALoss) {
   EXPECT_TRUE(loss_region(net.graph, training_work(net, Attention::kStored)).nodes.empty());
 }
 
-/// Of the logits, 4 bytes each, a device holds what is kept, the gradient, and what is made of
+/// A device holds of the logits, 4 bytes each, what is kept, the gradient, and what is made of
 /// them.
 TEST(LossRegion, HoldsLogitsOfOneChunk) {
   constexpr double kRows = 64 * 128, kVocabulary = 50000, kLogits = 4 * kRows * kVocabulary;

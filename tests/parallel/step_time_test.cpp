@@ -231,7 +231,7 @@ TEST(StepTime, SumsBehindThePassesAreAllWaitedFor) {
               1e-6 * beside.total_us);
 }
 
-/// What is summed last, the table, is waited for: in small buckets it starts earlier.
+/// The table is summed last, and waited for: in small buckets it starts earlier.
 TEST(Planner, BucketsAreAsLargeAsIsBest) {
   const PlannedNetwork net = network("gpt", {{"batch", 64}, {"layers", 4}, {"seq", 128}});
   MeshPlanOptions options = training_on("data");
