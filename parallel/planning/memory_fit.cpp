@@ -33,8 +33,11 @@ std::vector<MeshShape> MemoryFit::keeping_less(MeshShape shape) const {
 }
 
 MeshPlan MemoryFit::smallest(const MeshPlan& plan) const {
+  MeshPlan found = evaluator_.plan_at(freedom_, plan.shape, {high_price(plan)});
   const std::vector<MeshShape> less = keeping_less(plan.shape);
-  return evaluator_.plan_at(freedom_, less.empty() ? plan.shape : less.back(), {high_price(plan)});
+  if (less.empty() || fits(found) || stop_.stop_requested()) return found;
+  MeshPlan again = evaluator_.plan_at(freedom_, less.back(), {high_price(plan)});
+  return again.sharding.cost_us < kImpossible && is_better(again, found) ? again : found;
 }
 
 std::vector<MeshPlan> MemoryFit::fitted(MeshPlan plan, double limit_us) const {

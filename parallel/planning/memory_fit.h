@@ -19,7 +19,8 @@ class MemoryFit {
   /// It fits and the other does not; or it is faster; or, if neither fits, smaller.
   bool is_better(const MeshPlan& a, const MeshPlan& b) const;
 
-  /// Keeps the least for gradients at the highest price of memory.
+  /// At the highest price of memory; if that does not fit, with everything computed again, if that
+  /// is smaller.
   MeshPlan smallest(const MeshPlan& plan) const;
 
   /// Plans that keep less than one that does not fit: at each level of recomputation up to the

@@ -318,7 +318,8 @@ class MeshPlanner {
     std::erase_if(plans, [&](const MeshPlan* plan) {
       return plan->time.total_us - plan->time.gradient_sum_us - plan->time.exchange_us >= limit_us;
     });
-    plans.resize(std::min(plans.size(), nodes_ > kManyNodes ? kFewShapesAgain : kShapesAgain));
+    const auto cheap = static_cast<std::size_t>(kCheapNodes / nodes_);
+    plans.resize(std::min(plans.size(), std::max(cheap, kFewShapesAgain)));
     in_parallel(0, plans.size(), [&](std::size_t k) {
       MeshPlan again = evaluator_.plan_at(freedom_, plans[k]->shape, {0, kHiddenSums});
       fit_.make_fit(again, limit_us, kHiddenSums);
@@ -390,14 +391,20 @@ class MeshPlanner {
     for (const MeshShape& shape : shapes)
       if (is_allowed(shape) && considered_.insert(core_of(shape)).second)
         plans.emplace_back().shape = shape;
+    std::vector<MeshPlan> in_pieces(plans.size());
     in_parallel(0, plans.size(), [&](std::size_t k) {
-      plans[k] = best_chunks(evaluator_.plan_at(freedom_, plans[k].shape, {}));
+      plans[k] = evaluator_.plan_at(freedom_, plans[k].shape, {});
+      in_pieces[k] = best_chunks(plans[k]);
     });
     std::vector<MeshPlan> unfitted;
-    for (MeshPlan& plan : plans) {
-      if (broken_.empty()) broken_ = evaluator_.broken(freedom_.premises, plan);
+    const auto add = [&](MeshPlan plan) {
       if (plan.sharding.cost_us < kImpossible && !fit_.fits(plan)) unfitted.push_back(plan);
       keep(std::move(plan));
+    };
+    for (std::size_t k = 0; k < plans.size(); ++k) {
+      if (broken_.empty()) broken_ = evaluator_.broken(freedom_.premises, plans[k]);
+      if (nodes_ <= kManyNodes && plans[k].shape != in_pieces[k].shape) add(std::move(plans[k]));
+      add(std::move(in_pieces[k]));
     }
     tell();
     std::ranges::stable_sort(unfitted, {}, [](const MeshPlan& plan) { return plan.time.total_us; });
@@ -448,7 +455,14 @@ class MeshPlanner {
     const double limit_us = fastest_that_fits();
     std::vector<MeshPlan> smallest(unfitted.size());
     in_parallel(0, unfitted.size(), [&](std::size_t k) {
-      if (unfitted[k].time.total_us < limit_us) smallest[k] = fit_.smallest(unfitted[k]);
+      if (unfitted[k].time.total_us >= limit_us) return;
+      smallest[k] = fit_.smallest(unfitted[k]);
+      const std::int64_t fewest = core_of(unfitted[k].shape).chunks;
+      if (fit_.fits(smallest[k]) || unfitted[k].shape.chunks == fewest) return;
+      // Stages in pieces hold more.
+      unfitted[k].shape.chunks = fewest;
+      unfitted[k] = evaluator_.timed_again(freedom_, unfitted[k]);
+      smallest[k] = fit_.smallest(unfitted[k]);
     });
     std::vector<MeshPlan> can_fit;
     for (std::size_t k = 0; k < unfitted.size(); ++k) {
@@ -503,7 +517,7 @@ class MeshPlanner {
   /// So many nodes of all plans together take no time to speak of.
   static constexpr std::int64_t kCheapNodes = 8'000;
   static constexpr std::int64_t kManyNodes = 1000;
-  static constexpr std::size_t kShapesAgain = 16, kFewShapesAgain = 5;
+  static constexpr std::size_t kFewShapesAgain = 5;
   static constexpr std::size_t kFittedAtOnce = 4;
 
   const MeshEvaluator& evaluator_;
