@@ -51,6 +51,8 @@ core::Status check_request(const PlanRequest& request) {
   const bool recomputes =
       request.attention == parallel::Attention::kRecomputed ||
       request.recompute.value_or(parallel::Recompute::kNothing) != parallel::Recompute::kNothing;
+  if (request.fix.contains("loss_chunks") && !request.is_training)
+    return usage_error("`fix` loss_chunks: only training has a loss", "plan with `train`");
   if (request.sums_behind && !request.is_training)
     return usage_error("only training sums gradients", "plan with `train`, or without `sums`");
   if (recomputes && !request.is_training)

@@ -47,7 +47,6 @@ class AscendingAssignments {
 
   void add(Part part, double limit);
   void add_whole(Graphs graphs, double limit);
-  bool is_eliminated(const Part& part) const;
   void take_apart(const Part& part, double limit);
   void fix_one(const Part& part, double limit);
   Assignment completed(Part part) const;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -53,6 +52,7 @@ class MeshPlanner {
   void search() {
     consider(first_shapes());
     if (!best_plan()) return;
+    vary();
     climb();
     vary();
     hide_sums();
@@ -64,14 +64,16 @@ class MeshPlanner {
   /// the loss in chunks where memory is short.
   void vary() {
     std::vector<MeshShape> shapes;
+    const bool is_short = !does_not_fit_.empty();
     for (const MeshPlan* plan : best_plans(nodes_ > kManyNodes ? 1 : kFewShapesAgain)) {
       MeshShape shape = core_of(plan->shape);
-      const bool is_short = does_not_fit_.contains(shape);
       shape.gathers_once = !shape.gathers_once;
       shapes.push_back(shape);
       shape.gathers_once = !shape.gathers_once;
-      for (shape.loss_chunks = 4; is_short && shape.loss_chunks <= 64; shape.loss_chunks *= 4)
-        shapes.push_back(shape);
+      for (const std::int64_t chunks : {1, 4, 16, 64}) {
+        shape.loss_chunks = chunks;
+        if (is_short && !freedom_.loss_chunks) shapes.push_back(shape);
+      }
     }
     consider(shapes);
   }

@@ -252,8 +252,8 @@ class ChoiceMaker {
   double local_bytes(core::TensorId id, const Layout& layout) const {
     return work_.tensors[id.index()].bytes * mesh_.largest_piece(layout);
   }
-  /// A kernel reads this of an input, and writes that of a result: the elements that its part of each
-  /// loop meets.
+  /// A kernel reads this of an input, and writes that of a result: the elements that its part of
+  /// each loop meets.
   double read_bytes(const Shares& shares, std::size_t input) const {
     double bytes = work_.tensors[node_.inputs[input].index()].bytes;
     for (std::size_t l = 0; l < loops_.size(); ++l)

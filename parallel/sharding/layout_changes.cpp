@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace soapstone::parallel {
+
 double LayoutChanges::bytes_on_device(const TensorWork& tensor, const Layout& layout) const {
   return tensor.bytes / tensor.turns * mesh_.largest_piece(layout);
 }

@@ -274,8 +274,10 @@ ShardingProblem::ExplainedChange ShardingProblem::explained(const TensorWork& te
                                                             Keeping keeping) const {
   ExplainedChange result{changes_.change(tensor, from, to, keeping), {}};
   const auto add = [&](NodeExchange::Pass pass, const Layout& a, const Layout& b) {
-    for (const ConversionStep& step : conversion_steps(context_.mesh, tensor.bytes, a, b))
+    for (ConversionStep step : conversion_steps(context_.mesh, tensor.bytes / tensor.turns, a, b)) {
+      step.us *= tensor.turns;
       result.exchanges.push_back({pass, 0, step});
+    }
   };
   using enum NodeExchange::Pass;
   if (result.change.forward.us > 0) add(kForward, from, to);

@@ -138,14 +138,14 @@ class StepMaker {
       const std::uint32_t backward =
           add(stage, StepPart::kBackward, block.name, run, block.sum.backward_us);
       connect(kept_by[b], backward, 0);
-      if (is_last && !plan_.shape.sums_behind) add_sum(backward, block.sum.gradient_sum_us);
+      if (is_last && !plan_.shape.sums_behind) add_behind(backward, block.sum.gradient_sum_us);
       if (block.sum.backward_exchange_us > 0)
         add(stage, StepPart::kExchange, block.name, run, block.sum.backward_exchange_us);
     }
     backward_end_[pass_of(piece, run)] = previous_[stage];
   }
 
-  void add_sum(std::size_t behind, double us) {
+  void add_behind(std::size_t behind, double us) {
     if (us > 0)
       builder_.add_group({static_cast<std::uint32_t>(behind)}, 1,
                          [us](double, std::size_t, std::size_t) { return us; });
@@ -161,11 +161,11 @@ class StepMaker {
           us += block.sum.update_us;
           sums_us += block.sum.gradient_sum_us;
         }
-      if (plan_.shape.sums_behind) add_sum(previous_[stage], sums_us);
+      if (plan_.shape.sums_behind) add_behind(previous_[stage], sums_us);
       if (us == 0) continue;
       const std::uint32_t update =
           add(stage, StepPart::kUpdate, fmt::format("update of stage {}", stage), {0, -1}, 0);
-      add_sum(update, us);
+      add_behind(update, us);
     }
   }
 

@@ -8,7 +8,7 @@
 
 namespace soapstone::parallel {
 
-/// Each keeps less than the one before it, and takes longer.
+/// Each computes more again than the one before it, and mostly keeps less.
 enum class Recompute : std::uint8_t {
   kNothing,
   kAttention,  ///< Scores of attention (V. Korthikanti et al., 2022, section 5).

@@ -204,9 +204,10 @@ StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight,
     work.nodes[id.index()].scores_attention = scores_behind(graph, id, work).has_value();
   for (TensorWork& tensor : work.tensors) tensor.is_stored |= tensor.is_kept;
   if (options.attention == Attention::kStored) return work;
-  if (options.is_training)
-    work = computing_again(graph, std::move(work),
-                           saved_results(graph, work, Recompute::kAttention, {}));
+  if (options.is_training) {
+    const std::vector<bool> saved = saved_results(graph, work, Recompute::kAttention, {});
+    work = computing_again(graph, std::move(work), saved);
+  }
   if (options.attention == Attention::kFused)
     for (const core::NodeId id : graph.order())
       if (const auto between = attention_behind(graph, id, work)) fuse(graph, *between, work);
