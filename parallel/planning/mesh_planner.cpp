@@ -52,7 +52,7 @@ class MeshPlanner {
   void search() {
     consider(first_shapes());
     if (!best_plan()) return;
-    vary();
+    if (nodes_ <= kManyNodes) vary();
     climb();
     vary();
     hide_sums();
