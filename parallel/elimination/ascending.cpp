@@ -62,7 +62,7 @@ void AscendingAssignments::add_whole(Graphs graphs, double limit) {
   add(std::move(part), limit);
 }
 
-/// By the choices of the last variable that went and has none yet.
+/// Splits a part by the choices of the last variable that went and has none yet.
 void AscendingAssignments::take_apart(const Part& part, double limit) {
   const Graphs& graphs = *part.graphs;
   const std::size_t at = part.choices.size() - 1 - part.decided;
@@ -77,7 +77,7 @@ void AscendingAssignments::take_apart(const Part& part, double limit) {
   }
 }
 
-/// By the choices of a variable that elimination leaves.
+/// Splits a part by the choices of a variable that elimination leaves.
 void AscendingAssignments::fix_one(const Part& part, double limit) {
   Graphs graphs = *part.graphs;
   const std::uint32_t center = *graphs.front().most_neighbors();

@@ -73,7 +73,7 @@ class RemainingGraph {
       return degree != other.degree ? degree < other.degree : variable > other.variable;
     }
   };
-  /// Where the costs of the variable's choices are in the table of its minimum.
+  /// The place where the costs of the variable's choices are in the table of its minimum.
   std::size_t place_of_minimum(const Gone& gone, const std::vector<std::uint32_t>& choices) const;
 
   CostTables* tables_;

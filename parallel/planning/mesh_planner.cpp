@@ -31,9 +31,8 @@ class MeshPlanner {
   MeshPlanner(const MeshEvaluator& evaluator, const Freedom& freedom, int threads,
               core::ProgressSink& progress, const core::StopToken& stop)
       : evaluator_(evaluator), freedom_(freedom), devices_(evaluator.devices()),
-        nodes_(evaluator.nodes()), batch_(evaluator.batch()), memory_(evaluator.memory_bytes()),
-        divisors_of_batch_(divisors(batch_)), fit_(evaluator, freedom, stop), progress_(progress),
-        stop_(stop), arena_(threads) {}
+        nodes_(evaluator.nodes()), batch_(evaluator.batch()), divisors_of_batch_(divisors(batch_)),
+        fit_(evaluator, freedom, stop), progress_(progress), stop_(stop), arena_(threads) {}
 
   core::Result<MeshPlanOutcome> run() {
     arena_.run([&] { search(); });
@@ -41,8 +40,8 @@ class MeshPlanner {
     const MeshPlan* best = best_plan();
     if (!best) return nothing_found();
     outcome.plan = *best;
-    outcome.memory_bytes = memory_;
-    outcome.fits = best->time.peak_bytes <= memory_;
+    outcome.memory_bytes = evaluator_.memory_bytes();
+    outcome.fits = fit_.fits(*best);
     outcome.meshes_tried = tried_.size();
     outcome.has_looked_at_all = has_looked_at_all_;
     return outcome;
@@ -78,7 +77,7 @@ class MeshPlanner {
     consider(shapes);
   }
 
-  /// So many, the best first.
+  /// Returns so many, the best first.
   std::vector<MeshPlan*> best_plans(std::size_t most) {
     std::vector<MeshPlan*> plans;
     for (auto& [shape, plan] : tried_) plans.push_back(&plan);
@@ -206,7 +205,7 @@ class MeshPlanner {
     return shapes;
   }
 
-  /// As many microbatches as stages are enough where stages are in pieces.
+  /// Stages in pieces need no more microbatches than there are stages.
   void add_few_microbatches(MeshShape shape, std::vector<MeshShape>& shapes) const {
     if (freedom_.microbatches || shape.stages == 1 || nodes_ > kManyNodes) return;
     if (shape.microbatches == shape.stages || freedom_.chunks.value_or(2) == 1) return;
@@ -306,9 +305,8 @@ class MeshPlanner {
 
   bool is_worth_climbing(const MeshPlan& plan, double slower) const {
     const MeshPlan* best = best_plan();
-    const bool fits = plan.time.peak_bytes <= memory_;
-    if (fits != (best->time.peak_bytes <= memory_)) return false;
-    return !fits ? &plan == best : plan.time.total_us <= slower * best->time.total_us;
+    if (fit_.fits(plan) != fit_.fits(*best)) return false;
+    return !fit_.fits(plan) ? &plan == best : plan.time.total_us <= slower * best->time.total_us;
   }
 
   /// Plans again for the case that the backward pass hides sums of gradients, where that could be
@@ -320,7 +318,7 @@ class MeshPlanner {
     std::erase_if(plans, [&](const MeshPlan* plan) {
       return plan->time.total_us - plan->time.gradient_sum_us - plan->time.exchange_us >= limit_us;
     });
-    const auto cheap = static_cast<std::size_t>(kCheapNodes / nodes_);
+    const auto cheap = static_cast<std::size_t>(kCheapNodes / std::max<std::int64_t>(nodes_, 1));
     plans.resize(std::min(plans.size(), std::max(cheap, kFewShapesAgain)));
     in_parallel(0, plans.size(), [&](std::size_t k) {
       MeshPlan again = evaluator_.plan_at(freedom_, plans[k]->shape, {0, kHiddenSums});
@@ -491,9 +489,7 @@ class MeshPlanner {
 
   double fastest_that_fits() const {
     const MeshPlan* best = best_plan();
-    const bool fits = best && best->time.peak_bytes <= memory_;
-    if (!fits) return kImpossible;
-    return best->time.total_us;
+    return best && fit_.fits(*best) ? best->time.total_us : kImpossible;
   }
 
   /// The fastest plan that fits; if none does, the one that takes the least memory.
@@ -525,7 +521,6 @@ class MeshPlanner {
   const MeshEvaluator& evaluator_;
   const Freedom& freedom_;
   const std::int64_t devices_, nodes_, batch_;
-  const double memory_;
   const std::vector<std::int64_t> divisors_of_batch_;
   const MemoryFit fit_;
   core::ProgressSink& progress_;

@@ -400,7 +400,7 @@ class FasterPlans {
     return refinement_.slowness.empty() ? Slowness() : refinement_.slowness.front();
   }
 
-  /// As time_step() has it.
+  /// The step takes no less: exactly this, if exchanges go on beside passes.
   double one_stage_us() {
     exchanges_.assign(pass_nodes_.size(), {});
     double updates_us = 0;

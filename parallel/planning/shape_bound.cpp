@@ -116,7 +116,7 @@ void ShapeBound::raise(const MeshEvaluator& evaluator) {
   solve();
 }
 
-/// By fictitious play: each side answers the mean of what the other did so far. The next mixture
+/// Plays fictitiously: each side answers the mean of what the other did so far. The next mixture
 /// lies between the best one so far and the best against the answers that are known, which alone
 /// would be off wherever an answer is missing.
 void ShapeBound::solve() {

@@ -39,7 +39,7 @@ class ShapeBound {
   MeshShape shape_;
   std::vector<StepInequality> inequalities_;
   std::vector<double> mixture_, best_;  ///< To be answered next; that says the most so far.
-  /// By answer, then by inequality: what the inequality says of the cuts that were found.
+  /// Holds, by answer and then by inequality, what the inequality says of the cuts that were found.
   std::vector<std::vector<double>> answers_;
   double us_ = 0, most_us_ = kImpossible;  ///< The bound so far, and what it can reach.
 };

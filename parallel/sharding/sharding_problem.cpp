@@ -52,8 +52,8 @@ void ShardingProblem::collect_readers() {
     const core::Node& node = graph_.node(id);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const core::TensorId input = node.inputs[k];
-      // What is constant and no weight is made where it is needed, and inputs arrive as they are
-      // wanted.
+      // Constants that are no weights are made at the place that needs them, and inputs arrive as
+      // they are wanted.
       if (!input.valid()) continue;
       const bool is_computed =
           graph_.tensor(input).producer.valid() && !graph_.is_constant_expression(input);
@@ -150,7 +150,7 @@ ShardingProblem::Place ShardingProblem::weight(core::TensorId id) {
   return place;
 }
 
-/// By axis: the digits that readers want the weight cut along.
+/// Lists, by axis, the digits that readers want the weight cut along.
 std::vector<std::set<std::int8_t>>
 ShardingProblem::wanted_digits(const std::vector<LayoutListId>& readers) const {
   std::vector<std::set<std::int8_t>> wanted(context_.mesh.axis_count());

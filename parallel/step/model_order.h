@@ -28,8 +28,8 @@ struct ModelOrder {
 /// Complexity: linear.
 ModelOrder model_order(const core::Graph& graph, const StepWork& work);
 
-/// By tensor: whether it is made before one of the places and read behind it. `places` by position,
-/// such as ModelOrder::is_narrow.
+/// Tells, by tensor, whether it is made before one of the places and read behind it. `places` by
+/// position, such as ModelOrder::is_narrow.
 std::vector<bool> crossing(const core::Graph& graph, const ModelOrder& order,
                            const std::vector<bool>& places);
 

@@ -17,7 +17,7 @@ enum class Recompute : std::uint8_t {
   kAll,        ///< The whole forward pass, block by block: what a block reads is kept.
 };
 
-/// By number.
+/// Names of the levels, by their numbers.
 inline constexpr std::array<std::string_view, 5> kRecomputeNames = {"nothing", "attention", "cheap",
                                                                     "half", "all"};
 

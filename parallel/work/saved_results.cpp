@@ -58,7 +58,7 @@ class AgainMarker {
       if (input.is_weight) continue;
       const core::NodeId producer = graph_.tensor(read).producer;
       if (producer.valid() && work_.nodes[producer.index()].is_free)
-        run_again(producer, open);  // What is kept is what it is a view of.
+        run_again(producer, open);  // A view keeps nothing of its own.
       else if (saved_[read.index()])
         input.is_kept = input.is_stored = true;
       else
