@@ -145,7 +145,7 @@ StepBound bound_of_plan(const MeshEvaluator& evaluator, const Freedom& freedom, 
   options.most_shardings = kNodesLookedAt / std::max<std::int64_t>(evaluator.nodes(), 1);
   if (options.most_shardings < kFewShardings) options.most_shardings = 0;
   options.threads = threads;
-  const double us = std::min(plan_us, least_step_us(evaluator, options, stop));
+  const double us = least_step_us(evaluator, options, stop);
   bound.exchanges_us = std::max(0.0, us - bound.us);
   bound.us += bound.exchanges_us;
   return bound;

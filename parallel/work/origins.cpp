@@ -60,7 +60,7 @@ class OriginWalk {
 std::optional<std::int8_t> Digits::find(const ops::LoopPlace& place) const {
   if (place.dim >= kMostDimensions) return std::nullopt;
   if (place.period == 0) return static_cast<std::int8_t>(place.dim);
-  const Inner inner{place.dim, place.stride, place.period};
+  const Digit inner{place.dim, place.stride, place.period};
   const auto found = std::find(inner_.begin(), inner_.end(), inner);
   if (found == inner_.end()) return std::nullopt;
   return static_cast<std::int8_t>(kMostDimensions +
@@ -74,9 +74,10 @@ std::optional<std::int8_t> Digits::number(const ops::LoopPlace& place) {
   return find(place);
 }
 
-std::size_t Digits::dimension(std::int8_t number) const {
+Digits::Digit Digits::digit(std::int8_t number) const {
   const auto index = std::size_t{static_cast<std::uint8_t>(number)};
-  return index < kMostDimensions ? index : inner_[index - kMostDimensions].dim;
+  if (index < kMostDimensions) return {index, 1, 0};
+  return inner_[index - kMostDimensions];
 }
 
 GraphLoops graph_loops(const core::Graph& graph, const std::vector<bool>& is_weight) {

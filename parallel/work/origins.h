@@ -25,16 +25,21 @@ class Digits {
   /// The number, if it has one.
   std::optional<std::int8_t> find(const ops::LoopPlace& place) const;
   /// Precondition: number() gave it.
-  std::size_t dimension(std::int8_t number) const;
+  std::size_t dimension(std::int8_t number) const { return digit(number).dim; }
+
+  /// How far apart, in elements of the dimension, consecutive values of the digit are, and after how
+  /// many they repeat; never, if `period` is 0.
+  struct Digit {
+    std::size_t dim;
+    std::int64_t stride, period;
+    auto operator<=>(const Digit&) const = default;
+  };
+  /// Precondition: number() gave it.
+  Digit digit(std::int8_t number) const;
 
  private:
   static constexpr std::size_t kMostDimensions = 16;
-  struct Inner {
-    std::size_t dim;
-    std::int64_t stride, period;
-    auto operator<=>(const Inner&) const = default;
-  };
-  std::vector<Inner> inner_;
+  std::vector<Digit> inner_;  ///< Those that repeat.
 };
 
 /// The loops of all nodes, and where they come from.
