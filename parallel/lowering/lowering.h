@@ -1,0 +1,36 @@
+// From a plan to one program a rank: every operator becomes the part of it that the rank has, and
+// where its inputs lie elsewhere, they are brought by messages.
+#pragma once
+
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/graph/graph.h"
+#include "parallel/lowering/rank_mesh.h"
+#include "parallel/lowering/rank_program.h"
+#include "parallel/sharding/choices.h"
+#include "parallel/step/plan.h"
+#include "parallel/work/origins.h"
+
+namespace soapstone::parallel {
+
+/// How the operators and weights of a graph are cut, and in which stage they are.
+struct PlannedCuts {
+  RankMesh mesh;
+  std::vector<AxisLoops> loops;             ///< By node.
+  std::vector<Layout> weights;              ///< By tensor; those that are no weights have none.
+  std::vector<std::int32_t> stage_of_node;  ///< By node; −1: nothing runs.
+};
+
+PlannedCuts cuts_of(const MeshPlan& plan);
+
+/// The programs of all ranks, for one forward pass over the whole batch. A rank is given the pieces
+/// of inputs that it reads, and of weights those that the plan gives it. All ranks meet exchanges
+/// in one order, so no run waits for ever. `loops` and `is_weight` (by tensor) are those of the
+/// graph. Errors: kUnsupported names the node whose part no graph of ordinary operators computes,
+/// or that is opaque and cut.
+core::Result<std::vector<RankProgram>> lower(const core::Graph& graph, const GraphLoops& loops,
+                                             const std::vector<bool>& is_weight,
+                                             const PlannedCuts& cuts);
+
+}  // namespace soapstone::parallel

@@ -1,0 +1,29 @@
+// Whether the programs of ranks compute what the model does: they run in the prime field, all in
+// one process, and every element has to be the same.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/graph/graph.h"
+#include "parallel/lowering/rank_program.h"
+
+namespace soapstone::parallel {
+
+/// A rank's result that is not that of the model.
+struct PlanDifference {
+  std::int64_t rank = 0;  ///< −1: no rank has the element.
+  core::TensorId tensor;  ///< Of the model: the first one in its order that differs.
+  core::Dims index;       ///< In the tensor of the model.
+};
+
+/// Runs all ranks on random elements of the field (`seed`). None: all results are those of the
+/// model, and every element of each is there. Errors: kUnsupported names an operator that has no
+/// meaning in the field; kInternal says which rank waits for which other one, if all wait.
+core::Result<std::optional<PlanDifference>> check_programs(const core::Graph& graph,
+                                                           const std::vector<RankProgram>& programs,
+                                                           std::uint64_t seed);
+
+}  // namespace soapstone::parallel

@@ -1,0 +1,65 @@
+// What each rank of a plan runs: graphs of ordinary operators on its pieces of the model's tensors,
+// and messages between them. Whatever is computed, sums of partial results and the putting together
+// of pieces included, is in the graphs; ranks exchange whole values.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/graph/graph.h"
+#include "parallel/lowering/index_set.h"
+
+namespace soapstone::parallel {
+
+/// A value of one rank.
+using RankValueId = core::Id<struct RankValueTag>;
+
+/// A piece of a tensor of the model that the rank is given before it runs, or has in the end.
+struct HeldPiece {
+  core::TensorId tensor;
+  TensorPiece piece;
+  RankValueId value;
+};
+
+/// Runs a graph, whose inputs and outputs are these values in their order.
+struct ComputeStep {
+  core::Graph graph;
+  std::vector<RankValueId> inputs, outputs;
+};
+
+struct Message {
+  std::int64_t peer = 0;  ///< The rank at the other end.
+  RankValueId value;
+};
+
+/// Values go from some ranks to others. All are sent before any is waited for.
+struct MessageStep {
+  std::size_t number = 0;  ///< The same on all ranks that take part; ascending on each rank.
+  core::TensorId tensor;   ///< What is exchanged, of the model.
+  std::vector<Message> sent, received;  ///< Between two ranks in the same order at both ends.
+};
+
+enum class JoinedValues : std::uint8_t { kSum, kMax, kMin };
+
+/// Each rank of the group has a value of the same type, and gets what all of them come to. They are
+/// joined in the order of the group.
+struct AllReduceStep {
+  std::size_t number = 0;  ///< As of a MessageStep; both count together.
+  core::TensorId tensor;
+  JoinedValues joined = JoinedValues::kSum;
+  std::vector<std::int64_t> group;  ///< Ranks, ascending.
+  RankValueId from, to;
+};
+
+using RankStep = std::variant<ComputeStep, MessageStep, AllReduceStep>;
+
+struct RankProgram {
+  std::vector<core::TensorType> values;  ///< By value.
+  std::vector<HeldPiece> inputs;         ///< Inputs and weights of the model.
+  std::vector<RankStep> steps;
+  std::vector<HeldPiece> outputs;  ///< Results of the model; several ranks may have the same.
+};
+
+}  // namespace soapstone::parallel
