@@ -93,7 +93,8 @@ TEST_P(Lowered, ComputesTheSameGradients) {
 }
 
 TEST(Lowering, RefusesTensorsWithoutElements) {
-  const core::Graph graph = graph_of("x: f32[5]", "slice(x; axes=[0], starts=[0], sizes=[0], steps=[1])");
+  const core::Graph graph =
+      graph_of("x: f32[5]", "slice(x; axes=[0], starts=[0], sizes=[0], steps=[1])");
   core::GraphBuilder builder(graph);
   SharedNodes nodes(builder, core::Graph());
   const auto results = lower(nodes, graph.node(graph.order()[0]));
