@@ -132,6 +132,7 @@ Spread SpreadOps::binary(std::string_view op, const Spread& a, const Spread& b) 
 Spread SpreadOps::times(const Spread& a, const Spread& b) {
   if (a.number && b.number) return {*a.number * *b.number, {}, {}};
   if (a.number) return times(b, a);
+  if (b.number && *b.number == 0) return b;
   if (b.number && *b.number == 1) return a;
   if (b.number && *b.number == -1 && type_of(a) != DataType::kBool) return unary("neg", a);
   return binary("mul", a, b);

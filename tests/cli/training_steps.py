@@ -25,9 +25,9 @@ class Step:
     def run(self, data, rate):
         """The outputs of one step, by name, which the next step goes on with."""
         self.count += 1
-        feed = {**data, **self.kept, self.notes["learning_rate"]: np.float32(rate)}
+        feed = {**data, **self.kept, self.notes["learning_rate"]: np.array(rate, np.float32)}
         if "step" in self.notes:
-            feed[self.notes["step"]] = np.int64(self.count)
+            feed[self.notes["step"]] = np.array(self.count)
         results = dict(zip(self.outputs, self.session.run(None, feed), strict=True))
         self.kept = {name: results[output] for output, name in self.notes["replaces"].items()}
         return results
