@@ -2,6 +2,7 @@
 #include "jobs/models/model_files.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,11 @@ read_with(const std::string& path, const models::ImportOptions& options, const C
 
 }  // namespace
 
+bool is_model_file(const std::string& name) {
+  return name.ends_with(".onnx") || name.find('/') != std::string::npos ||
+         std::filesystem::exists(name);
+}
+
 core::Result<models::OnnxModel> read_model(const std::string& path, const Shapes& shapes,
                                            const Context& context, bool fold_default_inputs) {
   return read_with(path, {.shapes = shapes, .fold_default_inputs = fold_default_inputs}, context);
@@ -42,6 +48,16 @@ models::OnnxModel model_of(core::Graph graph, int opset) {
   model.header = models::new_header(opset);
   model.opset = opset;
   return model;
+}
+
+core::Status check_known_sizes(const core::Graph& graph, std::string_view who) {
+  for (const core::TensorId id : graph.inputs()) {
+    if (core::concrete(graph.tensor(id).type.shape)) continue;
+    return core::invalid_input(
+        fmt::format("the size of input {} is open, {} needs numbers", tensor_text(graph, id), who),
+        "give a number in `shape`");
+  }
+  return core::Done{};
 }
 
 core::Status check_can_run(const std::string& path, const core::Graph& graph) {

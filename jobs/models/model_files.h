@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -13,6 +14,9 @@ namespace soapstone::jobs {
 
 /// Sizes for inputs or named dimensions that a model file leaves open.
 using Shapes = std::map<std::string, core::Dims>;
+
+/// Whether the word for a model is the path of a file, and not the name of a built-in network.
+bool is_model_file(const std::string& name);
 
 /// Errors: those of models::read_onnx. `fold_default_inputs`: as in models::ImportOptions.
 core::Result<models::OnnxModel> read_model(const std::string& path, const Shapes& shapes,
@@ -25,6 +29,9 @@ core::Result<models::OnnxModel> read_result(const std::string& path, const Shape
                                             bool fold_default_inputs = false);
 /// A model that was built in memory; it will be written with that opset.
 models::OnnxModel model_of(core::Graph graph, int opset = 17);
+
+/// Errors: kInvalidInput if an input has an open size: "a plan needs numbers".
+core::Status check_known_sizes(const core::Graph& graph, std::string_view who);
 
 /// Checks before a model is run that it fits into the limits on memory and work.
 /// Errors: kUnsupported, with the file.

@@ -2,7 +2,6 @@
 #include "jobs/plan/planned_model.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -16,11 +15,6 @@
 
 namespace soapstone::jobs {
 namespace {
-
-bool is_file(const std::string& name) {
-  return name.ends_with(".onnx") || name.find('/') != std::string::npos ||
-         std::filesystem::exists(name);
-}
 
 MarkedModel marked(models::OnnxModel model) {
   core::Graph& graph = model.graph;
@@ -54,16 +48,6 @@ core::Result<MarkedModel> built(const PlannedModelRequest& request) {
   return MarkedModel{std::move(network.graph), std::move(is_weight), models::new_header()};
 }
 
-core::Status check_sizes(const core::Graph& graph) {
-  for (const core::TensorId id : graph.inputs()) {
-    if (core::concrete(graph.tensor(id).type.shape)) continue;
-    return core::invalid_input("the size of input " + tensor_text(graph, id) +
-                                   " is open, a plan needs numbers",
-                               "give a number in `shape`");
-  }
-  return core::Done{};
-}
-
 core::Result<models::OnnxModel> read_file(const PlannedModelRequest& request,
                                           const Context& context) {
   if (!request.batch) return read_model(request.model, request.shapes, context, true);
@@ -75,12 +59,12 @@ core::Result<models::OnnxModel> read_file(const PlannedModelRequest& request,
 
 core::Result<MarkedModel> load_planned_model(const PlannedModelRequest& request,
                                              const Context& context) {
-  if (!is_file(request.model)) return built(request);
+  if (!is_model_file(request.model)) return built(request);
   if (!request.set.empty()) {
     return usage_error("`set` is for built-in networks", "give the sizes of a file in `shape`");
   }
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model, read_file(request, context));
-  SOAPSTONE_RETURN_IF_ERROR(check_sizes(model.graph));
+  SOAPSTONE_RETURN_IF_ERROR(check_known_sizes(model.graph, "a plan"));
   return marked(std::move(model));
 }
 

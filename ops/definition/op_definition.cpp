@@ -48,7 +48,8 @@ std::span<const AttributeRole> attributes_of(Movement movement) {
 
 OpDefinition::OpDefinition(Facets facets)
     : equation(facets.equation.get()), op_class(facets.op_class.get()), infer(facets.infer.get()),
-      semantics(facets.semantics.get()), onnx(facets.onnx.get()) {
+      semantics(facets.semantics.get()), onnx(facets.onnx.get()),
+      in_training(std::move(facets.in_training)) {
   name = facets.name.get();
   attributes = facets.attributes.get();
   min_inputs = facets.inputs.get().first;

@@ -47,6 +47,17 @@ using InferFunction = std::function<std::vector<core::TensorType>(InferContext&)
 /// The comprehension. Called with types that passed `infer`.
 using SemanticsFunction = std::function<Semantics(const OpInstance&)>;
 
+/// What a node becomes in training, where that differs from what it is in inference.
+struct TrainingForm {
+  std::vector<core::TensorId> results;
+  /// Inputs, by number, that a step of training replaces, and what replaces them.
+  std::vector<std::pair<std::size_t, core::TensorId>> replaced;
+};
+/// Appends the training form of a node of the builder. `momentum`: the share of a running statistic
+/// that a step keeps.
+using TrainingFunction = std::function<core::Result<TrainingForm>(
+    core::GraphBuilder&, const core::Node&, double momentum)>;
+
 /// How much of the input elements the operator only moves (used by cost and layout decisions).
 enum class OpClass : std::uint8_t {
   kContraction,    ///< convolution, matmul: can be the head of a fused launch
@@ -70,6 +81,7 @@ struct OpDefinition : core::OpSchema {
     Required<InferFunction> infer;
     Required<SemanticsFunction> semantics;
     Required<OnnxMapping> onnx;
+    TrainingFunction in_training = nullptr;  ///< Null: the same in training.
     bool is_commutative = false;
     bool averages = false;  ///< Divides sums by the number of their terms.
   };
@@ -80,6 +92,7 @@ struct OpDefinition : core::OpSchema {
   InferFunction infer;
   SemanticsFunction semantics;
   OnnxMapping onnx;
+  TrainingFunction in_training;
 };
 
 }  // namespace soapstone::ops

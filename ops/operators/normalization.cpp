@@ -6,6 +6,7 @@
 #include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
+#include "ops/parts/batch_statistics.h"
 namespace soapstone::ops {
 namespace {
 
@@ -82,6 +83,7 @@ OpDefinition batch_norm() {
       .semantics = batch_norm_semantics,
       .onnx = OnnxMapping{{reader("BatchNormalization", Elements::kFloating, read_batch_norm)},
                           write_batch_norm},
+      .in_training = train_on_batch_statistics,
   });
 }
 

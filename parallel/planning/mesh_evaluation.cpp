@@ -30,7 +30,7 @@ ComputeRates rates_of(const DeviceKind& kind) {
 void set_memory(const MeshPlanOptions& options, core::DataType weights, ShardingOptions& sharding) {
   sharding.gradient_bytes_per_weight_byte = options.is_training ? 1 : 0;
   if (!options.is_training) return;
-  const double states = options.optimizer == Optimizer::kAdam       ? 2
+  const double states = options.optimizer >= Optimizer::kAdam       ? 2
                         : options.optimizer == Optimizer::kMomentum ? 1
                                                                     : 0;
   const auto bytes = static_cast<double>(core::size_bytes(weights));

@@ -2,9 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 namespace soapstone::parallel {
 
-enum class Optimizer : std::uint8_t { kSgd, kMomentum, kAdam };
+enum class Optimizer : std::uint8_t {
+  kSgd,
+  kMomentum,
+  kAdam,
+  kAdamW,  ///< Adam with decoupled weight decay (I. Loshchilov and F. Hutter, 2019, algorithm 2).
+};
+
+/// What an optimizer remembers of each weight, in the order of its update operator.
+inline std::vector<std::string_view> state_names(Optimizer optimizer) {
+  if (optimizer == Optimizer::kSgd) return {};
+  if (optimizer == Optimizer::kMomentum) return {"momentum"};
+  return {"first_moment", "second_moment"};
+}
 
 }  // namespace soapstone::parallel

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ops/definition/registry.h"
+#include "ops/onnx/onnx_reading.h"
 #include "parallel/training/backward.h"
 #include "parallel/training/loss.h"
 #include "parallel/training/phases.h"
@@ -20,7 +21,6 @@ using core::TensorId;
 
 struct Update {
   const char* op;
-  std::size_t states;
   bool counts_steps;
   core::Attributes defaults;
 };
@@ -28,11 +28,12 @@ struct Update {
 Update update_of(Optimizer optimizer) {
   switch (optimizer) {
   case Optimizer::kSgd:
-    return {"sgd", 0, false, {}};
+    return {"sgd", false, {}};
   case Optimizer::kMomentum:
-    return {"momentum", 1, true, {{"alpha", 0.9}, {"beta", 1.0}}};
+    return {"momentum", true, {{"alpha", 0.9}, {"beta", 1.0}}};
   case Optimizer::kAdam:
-    return {"adam", 2, true, {{"epsilon", 1e-8}}};
+  case Optimizer::kAdamW:
+    return {"adam", true, {{"epsilon", 1e-8}}};
   }
   CHECK(false, "unreachable");
 }
@@ -63,6 +64,7 @@ class StepBuilder {
       return core::invalid_input("the loss depends on no weight through operators that have "
                                  "derivatives");
     SOAPSTONE_RETURN_IF_ERROR(append_updates(gradients));
+    carry();
     return finish(recomputation.nodes());
   }
 
@@ -114,7 +116,7 @@ class StepBuilder {
         weight.value = builder_.add_input(tensor.name, tensor.type);
         builder_.replace_uses(source, weight.value);
       }
-      for (std::size_t k = 0; k < update.states; ++k)
+      for (std::size_t k = 0; k < state_names(options_.optimizer).size(); ++k)
         weight.states.push_back(
             builder_.add_input(fmt::format("{}/state{}", tensor.name, k), tensor.type));
       SOAPSTONE_RETURN_IF_ERROR(append_update(update, attributes, weight));
@@ -128,7 +130,8 @@ class StepBuilder {
     SOAPSTONE_ASSIGN_OR_RETURN(const TensorId rate, rate_of(weight.value));
     std::vector<TensorId> inputs{rate};
     if (step_.step.valid()) inputs.push_back(step_.step);
-    inputs.push_back(weight.value);
+    SOAPSTONE_ASSIGN_OR_RETURN(const TensorId decayed, decayed_weight(weight.value, rate));
+    inputs.push_back(decayed);
     inputs.push_back(weight.gradient);
     inputs.insert(inputs.end(), weight.states.begin(), weight.states.end());
     SOAPSTONE_ASSIGN_OR_RETURN(const auto results,
@@ -138,6 +141,34 @@ class StepBuilder {
     weight.updated = results.front();
     weight.updated_states.assign(results.begin() + 1, results.end());
     return core::Done{};
+  }
+
+  /// The weight, less what decay takes of it whatever its gradient.
+  Result<TensorId> decayed_weight(TensorId weight, TensorId rate) {
+    if (options_.optimizer != Optimizer::kAdamW || options_.weight_decay == 0) return weight;
+    auto share =
+        ops::filled_literal(builder_.tensor(weight).type.data_type, {}, options_.weight_decay);
+    TensorId lost = builder_.add_constant(std::make_shared<const core::Literal>(std::move(share)));
+    for (const TensorId factor : {rate, weight}) {
+      SOAPSTONE_ASSIGN_OR_RETURN(const auto product, ops::append(builder_, "mul", {lost, factor}));
+      updates_.insert(producer_of(product.front()));
+      lost = product.front();
+    }
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto left, ops::append(builder_, "sub", {weight, lost}));
+    updates_.insert(producer_of(left.front()));
+    return left.front();
+  }
+
+  void carry() {
+    for (CarriedTensor carried : options_.carried) {
+      const core::Tensor& tensor = forward_.tensor(carried.source);
+      carried.value = carried.source;
+      if (tensor.value) {
+        carried.value = builder_.add_input(tensor.name, tensor.type);
+        builder_.replace_uses(carried.source, carried.value);
+      }
+      step_.carried.push_back(carried);
+    }
   }
 
   /// The learning rate in the element type of the weight.
@@ -160,6 +191,7 @@ class StepBuilder {
       outputs.push_back(weight.updated);
       outputs.insert(outputs.end(), weight.updated_states.begin(), weight.updated_states.end());
     }
+    for (const CarriedTensor& carried : step_.carried) outputs.push_back(carried.updated);
     builder_.set_outputs(std::move(outputs));
     SOAPSTONE_ASSIGN_OR_RETURN(step_.graph, std::move(builder_).finish());
 

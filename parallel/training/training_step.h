@@ -20,12 +20,23 @@ enum class Loss : std::uint8_t {
   kSquared,       ///< Mean squared error of the last output.
 };
 
+/// A tensor that a step replaces without a gradient.
+struct CarriedTensor {
+  core::TensorId source;   ///< A constant of the forward graph, the first value, or an input.
+  core::TensorId updated;  ///< What replaces it. In a step: an output.
+  core::TensorId value;    ///< In a step: the input. Else none.
+};
+
 struct TrainingOptions {
   Loss loss = Loss::kChosen;
   Optimizer optimizer = Optimizer::kSgd;
   /// Of the update operator (docs/operators.md), instead of its defaults and ours: alpha 0.9 and
   /// beta 1 for momentum, epsilon 1e-8 for adam.
   core::Attributes update_attributes = {};
+  /// For kAdamW: a step makes a weight smaller by the learning rate times this share of it.
+  double weight_decay = 0.01;
+  /// Constants and inputs that the forward pass itself replaces: running statistics.
+  std::vector<CarriedTensor> carried = {};
   /// By tensor of the forward graph: whether the backward pass may read what the forward pass made,
   /// as it may read inputs and outputs; it computes others again. Empty: it may read all.
   std::vector<bool> saved = {};
@@ -47,7 +58,7 @@ struct TrainedWeight {
 };
 
 /// Nodes and tensors of the forward graph that are still there have the numbers that they had.
-/// Outputs: the loss, then updated weights and states.
+/// Outputs: the loss, then updated weights and states, then what is carried.
 struct TrainingStep {
   core::Graph graph;
   core::TensorId loss;
@@ -56,6 +67,7 @@ struct TrainingStep {
   core::TensorId rate;  ///< Input: the learning rate, a scalar.
   core::TensorId step;  ///< Input: the number of the step, an i64 scalar; none for kSgd.
   std::vector<TrainedWeight> weights;
+  std::vector<CarriedTensor> carried;
   std::vector<core::TensorId> kept;  ///< Results of the forward pass that other phases read.
   std::vector<Phase> phases;         ///< By node number.
 };

@@ -1,0 +1,121 @@
+// See train.h.
+#include "jobs/train/train.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "core/base/nearest.h"
+#include "jobs/base/usage_error.h"
+#include "jobs/rules/rule_library.h"
+#include "jobs/train/step_file.h"
+#include "jobs/train/update_settings.h"
+#include "ops/gradients/gradient_operator.h"
+#include "parallel/training/ordinary_gradients.h"
+#include "parallel/training/standard_operators.h"
+#include "parallel/training/training_forms.h"
+
+namespace soapstone::jobs {
+namespace {
+
+using core::TensorId;
+
+core::Status check_dropout(const TrainRequest& request, const TrainedModel& model) {
+  if (request.drop_dropout || model.dropouts.empty()) return core::Done{};
+  const std::string more =
+      model.dropouts.size() == 1 ? "" : fmt::format(" and {} more", model.dropouts.size() - 1);
+  return core::unsupported(
+             fmt::format("{}{}: a step of training draws no random numbers, so it drops nothing",
+                         model.dropouts.front(), more),
+             "`drop_dropout` trains without dropout")
+      .at(request.model.model);
+}
+
+/// Weights that a pattern of the request names. Errors: kUsage for one that names none.
+core::Result<std::vector<TensorId>> frozen_weights(const TrainRequest& request,
+                                                   const TrainedModel& model) {
+  std::vector<TensorId> frozen;
+  std::vector<std::string> names;
+  for (const TensorId id : model.weights) names.push_back(model.graph.tensor(id).name);
+  for (const std::string& pattern : request.frozen) {
+    const std::size_t before = frozen.size();
+    for (std::size_t k = 0; k < names.size(); ++k)
+      if (names[k] == pattern || fnmatch(pattern.c_str(), names[k].c_str(), 0) == 0)
+        frozen.push_back(model.weights[k]);
+    if (frozen.size() > before) continue;
+    const std::string close = core::nearest(pattern, names);
+    return usage_error(fmt::format("`freeze`: no weight is called '{}'", pattern),
+                       close.empty() ? "inspect-graph shows the model's weights"
+                                     : fmt::format("did you mean '{}'?", close));
+  }
+  return frozen;
+}
+
+std::size_t count_gradients(const parallel::TrainingStep& step) {
+  return static_cast<std::size_t>(std::ranges::count_if(step.graph.order(), [&](core::NodeId id) {
+    return ops::gradient_of(step.graph, id).has_value();
+  }));
+}
+
+/// The step with standard operators alone: by laws where there are any, else composed.
+core::Result<parallel::TrainingStep> written_out(parallel::TrainingStep step, TrainOutcome& outcome,
+                                                 const Context& context) {
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const auto rules,
+      read_believed_instances((rules_folder() / "gradients.rules").string(), context));
+  const std::size_t all = count_gradients(step);
+  context.progress.stage("rewriting gradients");
+  SOAPSTONE_ASSIGN_OR_RETURN(step, with_ordinary_gradients(std::move(step), rules::RuleSet(rules)));
+  outcome.composed = count_gradients(step);
+  outcome.by_law = all - outcome.composed;
+  SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
+  return with_standard_operators(std::move(step));
+}
+
+void describe(const TrainedModel& model, const std::vector<TensorId>& frozen,
+              const parallel::TrainingStep& step, TrainOutcome& outcome) {
+  std::vector<TensorId> changed = frozen;
+  for (const auto& weight : step.weights) {
+    outcome.parameters += static_cast<double>(
+        core::element_count(*core::concrete(step.graph.tensor(weight.value).type.shape)));
+    changed.push_back(weight.source);
+  }
+  for (const auto& carried : step.carried) changed.push_back(carried.source);
+  for (const TensorId id : model.weights)
+    if (std::ranges::find(changed, id) == changed.end())
+      outcome.untrained.push_back(model.graph.tensor(id).name);
+  outcome.weights = step.weights.size();
+  outcome.statistics = step.carried.size();
+}
+
+}  // namespace
+
+core::Result<TrainOutcome> train(const TrainRequest& request, const Context& context) {
+  parallel::TrainingOptions options{.loss = request.loss};
+  SOAPSTONE_RETURN_IF_ERROR(set_update(request, options));
+  SOAPSTONE_ASSIGN_OR_RETURN(const TrainedModel model, load_trained_model(request.model, context));
+  SOAPSTONE_RETURN_IF_ERROR(check_dropout(request, model));
+  const auto in_model = [&](const core::Error& error) { return error.at(request.model.model); };
+  auto trained = parallel::in_training(model.graph, model.momenta);
+  if (!trained) return in_model(trained.error());
+  SOAPSTONE_ASSIGN_OR_RETURN(options.frozen, frozen_weights(request, model));
+  const std::vector<TensorId> frozen = options.frozen;
+  options.carried = trained->carried;
+  options.weights = model.weights;
+  for (const auto& carried : trained->carried) options.frozen.push_back(carried.source);
+  context.progress.stage("differentiating");
+  auto step = parallel::training_step(trained->graph, options);
+  if (!step) return in_model(step.error());
+  TrainOutcome outcome;
+  outcome.path = request.output;
+  outcome.forward_nodes = model.graph.order().size();
+  auto written = written_out(*std::move(step), outcome, context);
+  if (!written) return in_model(written.error());
+  describe(model, frozen, *written, outcome);
+  context.progress.stage("writing " + request.output);
+  SOAPSTONE_RETURN_IF_ERROR(write_step(model, *std::move(written), request.optimizer, outcome));
+  return outcome;
+}
+
+}  // namespace soapstone::jobs

@@ -1,0 +1,89 @@
+// One node after the other, in topological order: what was appended for one is read by the next.
+#include "parallel/training/standard_operators.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "ops/definition/registry.h"
+#include "ops/gradients/gradient_operator.h"
+#include "ops/lowering/lower.h"
+#include "parallel/training/phases.h"
+
+namespace soapstone::parallel {
+namespace {
+
+using core::NodeId;
+using core::TensorId;
+
+class StandardForm {
+ public:
+  explicit StandardForm(TrainingStep step)
+      : step_(std::move(step)), builder_(step_.graph), nodes_(builder_, step_.graph),
+        phases_(step_.phases) {}
+
+  core::Result<TrainingStep> run() {
+    const std::vector<NodeId> order(step_.graph.order().begin(), step_.graph.order().end());
+    for (const NodeId id : order)
+      if (has_no_standard_operator(id)) SOAPSTONE_RETURN_IF_ERROR(replace(id));
+    for (TrainedWeight& weight : step_.weights) {
+      follow(weight.gradient);
+      follow(weight.updated);
+      for (TensorId& state : weight.updated_states) follow(state);
+    }
+    SOAPSTONE_ASSIGN_OR_RETURN(step_.graph, std::move(builder_).finish());
+    phases_.resize(step_.graph.node_bound(), Phase::kBackward);
+    step_.phases = std::move(phases_);
+    step_.kept = kept_results(step_.graph, step_.phases);
+    return std::move(step_);
+  }
+
+ private:
+  /// Updates have several inputs, unlike the cast of the learning rate.
+  bool has_no_standard_operator(NodeId id) const {
+    const core::Node& node = step_.graph.node(id);
+    if (ops::is_opaque(node)) return false;
+    return ops::gradient_of(step_.graph, id) ||
+           (step_.phases[id.index()] == Phase::kUpdate && node.inputs.size() > 2);
+  }
+
+  core::Status replace(NodeId id) {
+    const core::Node node = builder_.node(id);
+    const Phase phase = step_.phases[id.index()];
+    const auto results = ops::lower(nodes_, node);
+    if (!results)
+      return results.error().at(
+          fmt::format("{} ({})", node.name.empty() ? "a node" : node.name, node.op->name));
+    for (std::size_t k = 0; k < results->size(); ++k) {
+      builder_.replace_uses(node.outputs[k], (*results)[k]);
+      replaced_.emplace(node.outputs[k], (*results)[k]);
+      mark(phase, (*results)[k]);
+    }
+    return core::Done{};
+  }
+
+  /// Nodes that were appended for a result have its phase.
+  void mark(Phase phase, TensorId result) {
+    const NodeId last = builder_.tensor(result).producer;
+    if (last.valid() && last.index() >= phases_.size()) phases_.resize(last.index() + 1, phase);
+  }
+
+  void follow(TensorId& tensor) const {
+    for (auto at = replaced_.find(tensor); at != replaced_.end(); at = replaced_.find(tensor))
+      tensor = at->second;
+  }
+
+  TrainingStep step_;
+  core::GraphBuilder builder_;
+  ops::SharedNodes nodes_;
+  std::map<TensorId, TensorId> replaced_;
+  std::vector<Phase> phases_;  ///< By node number.
+};
+
+}  // namespace
+
+core::Result<TrainingStep> with_standard_operators(TrainingStep step) {
+  return StandardForm(std::move(step)).run();
+}
+
+}  // namespace soapstone::parallel
