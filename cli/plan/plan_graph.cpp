@@ -1,8 +1,15 @@
-// plan-graph: how to partition a model over the devices of a machine.
+// plan-graph: how to partition a model over the devices of a machine, and how long a plan that
+// somebody else made takes.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/plan/described_report.h"
 #include "cli/plan/plan_options.h"
 #include "cli/plan/plan_report.h"
 #include "cli/session/run_main.h"
 #include "core/base/file_io.h"
+#include "jobs/base/usage_error.h"
 
 namespace {
 
@@ -40,6 +47,37 @@ core::Status plan(const cli::PlanOptions& options, cli::Session& session) {
                      "take more devices, a smaller batch or a narrower `precision`"};
 }
 
+/// Pictures are of one plan.
+core::Status check_described_pictures(const cli::PlanOptions& options, std::size_t plans) {
+  if (plans == 1 || (options.pictures.svg.empty() && options.pictures.trace.empty()))
+    return core::Done{};
+  return jobs::usage_error(fmt::format("`svg` and `trace` show one plan, and {} has {}",
+                                       options.described.simulate, plans),
+                           "choose one with `only`");
+}
+
+core::Status simulate(const cli::PlanOptions& options, cli::Session& session) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto outcomes,
+                             jobs::simulate_described(options.described, session.context()));
+  SOAPSTONE_RETURN_IF_ERROR(check_described_pictures(options, outcomes.size()));
+  SOAPSTONE_RETURN_IF_ERROR(
+      session.report(cli::described_text(outcomes), cli::described_json(outcomes)));
+  if (outcomes.size() == 1)
+    SOAPSTONE_RETURN_IF_ERROR(cli::write_step_pictures(outcomes.front().step, options.pictures));
+  const auto tight = std::ranges::find_if_not(outcomes, &parallel::DescribedOutcome::fits);
+  if (!options.requires_fit || tight == outcomes.end()) return core::Done{};
+  return core::Error{core::ErrorCode::kRequirementNotMet,
+                     fmt::format("plan '{}' does not fit into the memory", tight->plan.id),
+                     {},
+                     "take more stages, more tensor parallelism or smaller microbatches"};
+}
+
+core::Status run(const cli::CommandLine& line, const cli::PlanOptions& options,
+                 cli::Session& session) {
+  SOAPSTONE_RETURN_IF_ERROR(cli::check_described(line, options));
+  return options.described.simulate.empty() ? plan(options, session) : simulate(options, session);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -47,5 +85,5 @@ int main(int argc, char** argv) {
   cli::CommandLine line("plan-graph", "Plans how a model is partitioned over many devices.");
   cli::add_plan_options(line, options);
   return cli::run_main(argc, argv, line, options,
-                       [&](cli::Session& session) { return plan(options, session); });
+                       [&](cli::Session& session) { return run(line, options, session); });
 }

@@ -36,6 +36,25 @@ void add_picture_options(CommandLine& line, PlanPictures& pictures) {
       .writes();
 }
 
+void add_described_options(CommandLine& line, PlanOptions& options) {
+  const auto simulate =
+      line.add("--simulate", options.described.simulate,
+               "Plan nothing: simulate the plan that this file describes, or each of a list")
+          .type("FILE")
+          .reads("the described plan");
+  const auto profiles = line.add("--profiles", options.described.profiles,
+                                 "Times of layers, sizes, devices and links of described plans")
+                            .type("FILE")
+                            .reads("the profiles")
+                            .needs(simulate);
+  line.add("--only", options.described.only, "Simulate the described plan of this id alone")
+      .type("ID")
+      .needs(profiles);
+  line.add_flag("--require-fit", options.requires_fit,
+                "End with 5 if a described plan does not fit into the memory")
+      .needs(profiles);
+}
+
 /// `KEY=NUMBER`, each key once.
 core::Status read_assignments(const std::string& option, const std::vector<std::string>& texts,
                               std::map<std::string, std::int64_t>& numbers) {
@@ -82,13 +101,11 @@ std::string strategy_names() {
 void add_plan_options(CommandLine& line, PlanOptions& options) {
   jobs::PlanRequest& request = options.request;
   line.add("model", request.model.model, "ONNX file, or the name of a built-in network")
-      .required()
       .type("FILE|NAME")
       .reads("the model");
   line.add("--topology", request.topology,
            "The machine: a preset (k80x4-ib, p100x4-nvlink, dgx-a100xN, dgx-h100xN, dgx-h200xN, "
            "tpu-v2v3, v100-p100, local) or a file")
-      .required()
       .type("NAME|FILE");
   line.add("-o,--output", options.output, "Write the plan").type("FILE").writes();
   line.add("--onnx", options.onnx,
@@ -96,6 +113,7 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
       .type("FILE")
       .writes({.is_regular = true});
   add_picture_options(line, options.pictures);
+  add_described_options(line, options);
   add_planned_model_options(line, options);
   const auto train = line.add_flag("--train", request.is_training, "Plan a step of training");
   line.add_flag("--strict", request.is_strict,
@@ -159,7 +177,34 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
   set_examples(line,
                "  $ plan-graph gpt --topology dgx-a100x1 --train --batch 64 --compare\n"
                "  $ plan-graph model.onnx --topology dgx-h100x8 -o plan.json\n"
-               "  $ plan-graph llama --set layers=32 --topology machine.json --precision bf16");
+               "  $ plan-graph llama --set layers=32 --topology machine.json --precision bf16\n"
+               "  $ plan-graph --simulate my_plan.json --profiles profiles.json --svg step.svg");
+}
+
+core::Status check_described(const CommandLine& line, const PlanOptions& options) {
+  const auto required = [](const char* what) {
+    return jobs::usage_error(fmt::format("{} is required", what),
+                             "or describe a plan of your own in `simulate`");
+  };
+  if (!line.was_given("--simulate")) {
+    if (options.request.model.model.empty()) return required("model");
+    if (options.request.topology.empty()) return required("--topology");
+    return core::Done{};
+  }
+  if (!line.was_given("--profiles"))
+    return jobs::usage_error("`simulate` needs `profiles`",
+                             "name the file of the profiles that were measured");
+  for (const char* const planning :
+       {"model",     "--topology", "--output",       "--onnx",      "--set",       "--batch",
+        "--shape",   "--train",    "--strict",       "--optimizer", "--precision", "--strategy",
+        "--compare", "--devices",  "--memory-limit", "--attention", "--sums",      "--fix",
+        "--costs",   "--cost-db",  "--measure-time"})
+    if (line.was_given(planning))
+      return jobs::usage_error(fmt::format("{} is for planning, and with `simulate` nothing is "
+                                           "planned",
+                                           planning),
+                               fmt::format("leave out {} or `simulate`", planning));
+  return core::Done{};
 }
 
 core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options) {

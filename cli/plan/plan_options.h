@@ -9,6 +9,7 @@
 #include "cli/plan/plan_pictures.h"
 #include "jobs/plan/inspect_plan.h"
 #include "jobs/plan/plan.h"
+#include "jobs/plan/simulate_described.h"
 
 namespace soapstone::cli {
 
@@ -19,7 +20,9 @@ struct PlanOptions : CommonOptions {
   PlanPictures pictures;
   std::optional<double> memory_limit_gib;
   std::string precision;
-  std::uint64_t seed = 0;  ///< Of no effect.
+  std::uint64_t seed = 0;                    ///< Of no effect.
+  jobs::SimulateDescribedRequest described;  ///< With a plan's path: nothing is planned.
+  bool requires_fit = false;                 ///< Of the described plans.
 };
 
 struct InspectPlanOptions : CommonOptions {
@@ -32,6 +35,9 @@ struct InspectPlanOptions : CommonOptions {
 void add_plan_options(CommandLine& line, PlanOptions& options);
 /// The request with what its options mean together. Errors: kUsage.
 core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options);
+
+/// Options that plan and those that describe a plan do not go together. Errors: kUsage.
+core::Status check_described(const CommandLine& line, const PlanOptions& options);
 
 /// Binds all options to `options`, which must outlive `line`.
 void add_inspect_plan_options(CommandLine& line, InspectPlanOptions& options);

@@ -18,6 +18,15 @@ std::optional<double> told_us(const ToldStep& step) {
   return parallel::to_us((*step)->timeline.end);
 }
 
+core::Status write_step_pictures(const parallel::SimulatedStep& step,
+                                 const PlanPictures& pictures) {
+  if (!pictures.svg.empty())
+    SOAPSTONE_RETURN_IF_ERROR(core::write_file(pictures.svg, step_svg(step)));
+  if (!pictures.trace.empty())
+    SOAPSTONE_RETURN_IF_ERROR(core::write_file(pictures.trace, parallel::chrome_trace(step)));
+  return core::Done{};
+}
+
 core::Status write_pictures(const ToldStep& step, const PlanPictures& pictures,
                             bool has_other_output, const jobs::Context& context) {
   if (!step) return core::Done{};
@@ -27,11 +36,7 @@ core::Status write_pictures(const ToldStep& step, const PlanPictures& pictures,
     context.progress.log(core::LogLevel::kWarning, "there is no picture: " + error.to_string());
     return core::Done{};
   }
-  if (!pictures.svg.empty())
-    SOAPSTONE_RETURN_IF_ERROR(core::write_file(pictures.svg, step_svg(**step)));
-  if (!pictures.trace.empty())
-    SOAPSTONE_RETURN_IF_ERROR(core::write_file(pictures.trace, parallel::chrome_trace(**step)));
-  return core::Done{};
+  return write_step_pictures(**step, pictures);
 }
 
 }  // namespace soapstone::cli

@@ -24,6 +24,9 @@ ToldStep tell_step(const parallel::PlanDocument& plan, const std::string& topolo
 /// What the pictures say that a step takes, if there are any.
 std::optional<double> told_us(const ToldStep& step);
 
+/// Errors: those of writing.
+core::Status write_step_pictures(const parallel::SimulatedStep& step, const PlanPictures& pictures);
+
 /// A plan that cannot be drawn is an error only if there is no other output: else its result
 /// stands, and there is a warning. Errors: those of jobs::simulate_plan() and of writing.
 core::Status write_pictures(const ToldStep& step, const PlanPictures& pictures,

@@ -48,7 +48,8 @@ void add_parts(const SimulatedStep& step, TraceJson& events) {
 void add_transfers(const PlacementProblem& problem, const Timeline& timeline, TraceJson& events) {
   std::vector<std::vector<Ticks>> free_from(problem.device_count);  // Of each lane of a device.
   std::vector<const TransferRun*> by_start;
-  for (const TransferRun& transfer : timeline.transfers) by_start.push_back(&transfer);
+  for (const TransferRun& transfer : timeline.transfers)
+    if (transfer.bytes > 0) by_start.push_back(&transfer);  // Others say what waits for what.
   std::ranges::stable_sort(by_start, {}, [](const TransferRun* run) { return run->start; });
   constexpr std::size_t kMostLanes = 1000;
   for (const TransferRun* const transfer : by_start) {

@@ -1,0 +1,40 @@
+// How long a stage of a described plan computes on one of its devices, by the profiles: times of
+// layers add, and a microbatch between two that were profiled is interpolated.
+#pragma once
+
+#include "core/base/result.h"
+#include "parallel/described/described_plan.h"
+#include "parallel/described/profiles.h"
+
+namespace soapstone::parallel {
+
+/// Units: seconds. Passes are of one microbatch.
+struct StageTimes {
+  double forward_s = 0, backward_s = 0;
+  /// Gradients are copied into buckets, scaled and copied back, whether or not there are replicas.
+  double buckets_s = 0;
+  double update_s = 0;
+};
+
+/// Of one GPU, of all layers of a stage. Bytes are of one sample.
+struct StageSizes {
+  double parameters = 0;  ///< Elements.
+  double parameter_bytes = 0;
+  double saved_bytes = 0;          ///< What the forward pass keeps for the backward pass.
+  double largest_saved_bytes = 0;  ///< Of one layer.
+  double output_bytes = 0;         ///< Of the last layer, not cut.
+};
+
+/// Errors: kUnavailable if the profiles have not the model, or not at this degree of tensor
+/// parallelism; kInvalidInput if the model has no such layer.
+core::Result<StageSizes> stage_sizes(const Profiles& profiles, const DescribedPlan& plan,
+                                     std::size_t stage);
+
+/// The profile has no backward pass of an embedding (it reads no gradient of its input): it is
+/// counted by its passes over memory, at the rate at which Adam passes over it. Errors:
+/// kUnavailable if there are no times of the model, the device and the degree of tensor
+/// parallelism; kInvalidInput if the device has not so many GPUs in a node.
+core::Result<StageTimes> stage_times(const Profiles& profiles, const DescribedPlan& plan,
+                                     std::size_t stage, std::size_t replica);
+
+}  // namespace soapstone::parallel

@@ -1,0 +1,38 @@
+// What a described step is made of: how long each pass, handover, sum and update of its stages
+// takes, and what a GPU of each stage holds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "parallel/described/described_plan.h"
+#include "parallel/described/profiles.h"
+#include "parallel/described/stage_times.h"
+
+namespace soapstone::parallel {
+
+/// Replicas with the same devices on all stages do the same at the same time.
+struct AlikeReplicas {
+  std::size_t first = 0;  ///< One of them.
+  std::int64_t count = 0;
+  std::vector<StageTimes> stages;
+  /// Seconds from each stage to the next, and of gradients back: over the network, and gathered by
+  /// the GPUs that receive.
+  std::vector<double> activation_s, gradient_s;
+};
+
+struct StepFigures {
+  std::vector<StageSizes> sizes;  ///< Of each stage.
+  std::vector<AlikeReplicas> replicas;
+  std::vector<double> sum_s;  ///< Of each stage: a ring of all its replicas, from the last one on.
+};
+
+/// Errors: those of stage_times() and between_nodes_s().
+core::Result<StepFigures> step_figures(const DescribedPlan& plan, const Profiles& profiles);
+
+/// How many microbatches of a stage are under way at most.
+std::int64_t microbatches_under_way(const DescribedPlan& plan, std::size_t stage);
+
+}  // namespace soapstone::parallel
