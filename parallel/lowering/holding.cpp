@@ -1,24 +1,34 @@
 #include "parallel/lowering/holding.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 
 namespace soapstone::parallel {
 
 const OwnPiece* Holding::find(std::int64_t rank, const TensorPiece& piece) const {
-  const std::vector<OwnPiece>& own = pieces[static_cast<std::size_t>(rank)];
+  const std::vector<OwnPiece>& own = of(rank);
   const auto found =
       std::ranges::find_if(own, [&](const OwnPiece& each) { return contains(each.piece, piece); });
   return found == own.end() ? nullptr : &*found;
 }
 
+void Holding::add(std::int64_t rank, OwnPiece piece) {
+  pieces_[static_cast<std::size_t>(rank)].push_back(std::move(piece));
+}
+
+void Holding::replace(std::int64_t rank, OwnPiece piece) {
+  pieces_[static_cast<std::size_t>(rank)].clear();
+  add(rank, std::move(piece));
+}
+
 CellFinder::CellFinder(const Holding& holding) {
   std::vector<const TensorPiece*> pieces;
-  for (std::size_t rank = 0; rank < holding.pieces.size(); ++rank) {
-    if (holding.pieces[rank].empty()) continue;
-    pieces.push_back(&holding.pieces[rank].front().piece);
-    holders_.push_back({static_cast<std::int64_t>(rank), {}});
+  for (std::int64_t rank = 0; rank < holding.rank_count(); ++rank) {
+    if (!holding.has(rank)) continue;
+    pieces.push_back(&holding.first(rank).piece);
+    holders_.push_back({rank, {}});
   }
   CHECK(!pieces.empty(), "a tensor that some rank has");
   for (std::size_t d = 0; d < pieces.front()->dims.size(); ++d) {

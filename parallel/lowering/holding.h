@@ -1,4 +1,4 @@
-// Which ranks have which pieces of a tensor, and from whom another one gets what it needs.
+// Pieces of a tensor that ranks have, and from whom another rank gets what it needs.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,31 @@ struct OwnPiece {
   RankValueId value;
 };
 
-/// A tensor of the model as ranks have it.
-struct Holding {
-  /// By rank: the piece that it made or was given first, then others that it was sent. None: it has
-  /// nothing of the tensor.
-  std::vector<std::vector<OwnPiece>> pieces;
+/// A tensor of the model as ranks have it: by rank the piece that it made or was given first, then
+/// others that it was sent.
+class Holding {
+ public:
+  explicit Holding(std::int64_t ranks) : pieces_(static_cast<std::size_t>(ranks)) {}
+
+  std::int64_t rank_count() const { return static_cast<std::int64_t>(pieces_.size()); }
+  bool has(std::int64_t rank) const { return !of(rank).empty(); }
+  /// Precondition: the rank has a piece.
+  const OwnPiece& first(std::int64_t rank) const { return of(rank).front(); }
+  /// A piece of the rank that has all of `piece`, or null.
+  const OwnPiece* find(std::int64_t rank, const TensorPiece& piece) const;
+
+  void add(std::int64_t rank, OwnPiece piece);
+  /// The rank has this piece and no other.
+  void replace(std::int64_t rank, OwnPiece piece);
+
   /// Axes along which first pieces are summands. There are no other pieces then.
   std::vector<std::size_t> partial_axes;
 
-  /// What has all of `piece`, or null.
-  const OwnPiece* find(std::int64_t rank, const TensorPiece& piece) const;
+ private:
+  const std::vector<OwnPiece>& of(std::int64_t rank) const {
+    return pieces_[static_cast<std::size_t>(rank)];
+  }
+  std::vector<std::vector<OwnPiece>> pieces_;  ///< By rank.
 };
 
 /// A part of a needed piece, and a rank whose first piece has all of it.
@@ -34,7 +49,7 @@ struct Cell {
 
 /// A needed piece as a grid of cells.
 struct CellGrid {
-  std::vector<std::vector<IndexSet>> parts;  ///< Of each dimension.
+  std::vector<std::vector<IndexSet>> parts;  ///< By dimension.
   std::vector<Cell> cells;                   ///< Row-major.
 };
 

@@ -15,7 +15,7 @@ using IndexSet = std::vector<ops::Interval>;
 
 std::int64_t count(const IndexSet& set);
 IndexSet intersection(const IndexSet& a, const IndexSet& b);
-/// Where the indices of `part` are among those of `whole`. Precondition: `whole` has them all.
+/// The places of the indices of `part` among those of `whole`. Precondition: `whole` has them all.
 IndexSet positions_in(const IndexSet& whole, const IndexSet& part);
 
 /// The indices of `whole` at these positions among them: what positions_in() takes back.

@@ -13,7 +13,7 @@
 
 namespace soapstone::parallel {
 
-/// What computes a part of a node.
+/// A graph that computes a part of a node.
 struct NodePart {
   core::Graph graph;
   std::vector<std::size_t> inputs;       ///< By input of the graph: the input of the node.

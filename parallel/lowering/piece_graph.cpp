@@ -35,7 +35,7 @@ std::vector<std::int64_t> indices_of(const IndexSet& set) {
   return indices;
 }
 
-/// Where the elements of the parts, one part behind the other, come from if they are to ascend.
+/// The order in which the elements of the parts, one part behind the other, ascend.
 std::vector<std::int64_t> ascending_order(const std::vector<IndexSet>& parts) {
   std::vector<std::int64_t> indices;
   for (const IndexSet& part : parts)

@@ -89,7 +89,7 @@ class FieldRanks {
   struct Rank {
     std::vector<Elements> values;
     std::size_t step = 0;
-    bool has_sent = false;  ///< What the step sends.
+    bool has_sent = false;  ///< The step's messages are on their way.
   };
   using Key = std::pair<std::int64_t, std::int64_t>;
 

@@ -15,7 +15,7 @@ namespace soapstone::parallel {
 /// A rank's result that is not that of the model.
 struct PlanDifference {
   std::int64_t rank = 0;  ///< −1: no rank has the element.
-  core::TensorId tensor;  ///< Of the model: the first one in its order that differs.
+  core::TensorId tensor;  ///< The model's first result that differs.
   core::Dims index;       ///< In the tensor of the model.
 };
 

@@ -1,4 +1,4 @@
-// Where the ranks of a plan stand: in stages of a pipeline, and within a stage on a mesh.
+// The places of a plan's ranks: in stages of a pipeline, and within a stage on a mesh.
 #pragma once
 
 #include <array>

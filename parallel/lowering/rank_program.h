@@ -1,6 +1,6 @@
-// What each rank of a plan runs: graphs of ordinary operators on its pieces of the model's tensors,
-// and messages between them. Whatever is computed, sums of partial results and the putting together
-// of pieces included, is in the graphs; ranks exchange whole values.
+// The program of each rank of a plan: graphs of ordinary operators on its pieces of the model's
+// tensors, and messages between them. Whatever is computed, sums of partial results and the putting
+// together of pieces included, is in the graphs; ranks exchange whole values.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct Message {
 /// Values go from some ranks to others. All are sent before any is waited for.
 struct MessageStep {
   std::size_t number = 0;  ///< The same on all ranks that take part; ascending on each rank.
-  core::TensorId tensor;   ///< What is exchanged, of the model.
+  core::TensorId tensor;   ///< The model's tensor that is exchanged.
   std::vector<Message> sent, received;  ///< Between two ranks in the same order at both ends.
 };
 

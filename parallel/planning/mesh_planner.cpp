@@ -354,7 +354,7 @@ class MeshPlanner {
   /// So many nodes of all plans together take no time to speak of.
   static constexpr std::int64_t kCheapNodes = 8'000;
   static constexpr std::size_t kFewShapesAgain = 5, kMoreShapesAgain = 16;
-  /// Of a large model, which was planned in one way so far, so many parts take little time.
+  /// So many parts of a large model, which was planned in one way so far, take little time.
   static constexpr std::int64_t kCheapParts = 500'000;
   static constexpr std::size_t kFittedAtOnce = 4;
 
@@ -370,7 +370,7 @@ class MeshPlanner {
   std::map<MeshShape, MeshPlan> tried_;  ///< The best plan of each shape.
   std::string broken_;                   ///< The premise that the first plan broke that broke one.
   std::set<MeshShape> considered_;       ///< As shapes_.core_of() has them.
-  std::set<MeshShape> does_not_fit_;     ///< Of these: without a price of memory.
+  std::set<MeshShape> does_not_fit_;     ///< Cores that do not fit without a price of memory.
   bool has_looked_at_all_ = false;
 };
 
