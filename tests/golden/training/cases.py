@@ -20,7 +20,7 @@ class Case:
 
     @property
     def name(self):
-        return f"{self.network} {self.optimizer}"
+        return f"{self.network} {self.loss} {self.optimizer}"
 
     def settings(self):
         return [word for setting in self.sets.split() for word in ("--set", setting)]
@@ -29,11 +29,36 @@ class Case:
         return [*self.settings(), "--optimizer", self.optimizer, "--loss", self.loss]
 
 
+TOKENS = "batch=2 seq=5 layers=2 hidden=8 heads=2 vocabulary=7"
+TEXT = "batch=2 steps=3 layers=2 hidden=8 vocabulary=7"
+
 CASES = [
-    Case("mlp", "sgd", 0.1, "batch=8 inputs=12 hidden=16 outputs=4"),
-    Case("mlp", "momentum", 0.05, "batch=8 inputs=12 hidden=16 outputs=4"),
-    Case("mlp", "adam", 0.01, "batch=8 inputs=12 hidden=16 outputs=4"),
-    Case("mlp", "adamw", 0.01, "batch=8 inputs=12 hidden=16 outputs=4"),
+    *(Case("mlp", optimizer, rate, "batch=8 inputs=12 hidden=16 outputs=4")
+      for optimizer, rate in (("sgd", 0.1), ("momentum", 0.05), ("adam", 0.01), ("adamw", 0.01))),
+    Case("mlp", "sgd", 0.1, "batch=8 inputs=12 hidden=16 outputs=4", "mse"),
+    Case("lenet", "momentum", 0.01, "batch=4 classes=4"),
+    Case("alexnet", "sgd", 0.01, "batch=2 image=64 classes=5 width=8 hidden=16"),
+    Case("vgg", "momentum", 0.003, "batch=2 layers=11 image=32 classes=5 width=4 hidden=8"),
+    Case("squeezenet", "adam", 0.001, "batch=2 image=64 classes=5 width_percent=13"),
+    Case("resnet18", "sgd", 0.01, "batch=4 image=64 classes=5 width=8"),
+    Case("resnet50", "momentum", 0.001, "batch=4 image=64 classes=5 width=4"),
+    Case("resnext50", "sgd", 0.01, "batch=4 image=64 classes=5 groups=2 group_width=4"),
+    Case("inception_v3", "sgd", 0.003, "batch=4 image=75 classes=5 width_percent=7"),
+    Case("nasnet_a", "sgd", 0.003, "batch=4 image=64 classes=5 repeats=1 width=8 stem=8"),
+    Case("unet", "adam", 0.001, "batch=2 image=16 width=8 norm_groups=2 blocks=1", "mse"),
+    Case("vit", "adamw", 0.003, "batch=2 image=32 patch=8 layers=2 hidden=8 heads=2 classes=5"),
+    Case("swin", "adamw", 0.001, "batch=2 image=64 window=2 width=8 heads=2 classes=5"),
+    Case("bert", "adam", 0.003, TOKENS, classes=2),
+    Case("gpt", "adamw", 0.003, "batch=2 seq=5 layers=2 hidden=8 heads=2 vocabulary=7"),
+    Case("llama", "adamw", 0.003,
+         "batch=2 seq=5 layers=2 hidden=8 heads=2 kv_heads=1 feed=12 vocabulary=7"),
+    Case("nmt", "sgd", 0.3, TEXT),
+    Case("gnmt", "adam", 0.003, TEXT),
+    Case("rnnlm", "momentum", 0.1, TEXT),
+    Case("rnntc", "adam", 0.01, TEXT + " classes=3", classes=3),
+    Case("nasrnn", "sgd", 0.1, "batch=2 steps=3 hidden=8", "mse"),
+    Case("dlrm", "sgd", 0.1, "batch=4 rows=30 lookups=2 width=4 hidden=8", "mse", classes=2),
+    Case("moe", "adam", 0.003, "batch=2 seq=4 layers=2 hidden=8 heads=2 vocabulary=7 feed=12"),
 ]
 
 

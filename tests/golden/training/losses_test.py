@@ -29,7 +29,7 @@ class Losses(unittest.TestCase):
                 with self.subTest(case.name):
                     path = Path(folder) / "train.onnx"
                     subprocess.run([BIN_DIR / "train-graph", case.network, *case.arguments(), "-o",
-                                    path, "-q"], check=True)
+                                    path, "-q"], check=True, stdout=subprocess.DEVNULL)
                     step = Step(path)
                     self.assertEqual({node.domain for node in step.model.graph.node}, {""})
                     data = cases.data_of(step.model, step.notes, case.classes)

@@ -157,8 +157,9 @@ def unsqueeze(_attributes, x, axes):
 
 
 def cumsum(attributes, x, axis):
-    assert not attributes.get("exclusive", 0) and not attributes.get("reverse", 0)
-    return torch.cumsum(x, int(axis))
+    assert not attributes.get("reverse", 0)
+    sums = torch.cumsum(x, int(axis))
+    return sums - x if attributes.get("exclusive", 0) else sums
 
 
 OPERATORS = {
@@ -184,7 +185,8 @@ OPERATORS = {
     "Transpose": lambda a, x: x.permute(a["perm"]), "Squeeze": squeeze, "Unsqueeze": unsqueeze,
     "Expand": lambda a, x, s: x.expand(torch.broadcast_shapes(x.shape, ints(s))),
     "Where": lambda a, c, x, y: torch.where(c, x, y), "Equal": lambda a, x, y: x == y,
-    "Less": lambda a, x, y: x < y, "Not": lambda a, x: ~x, "Cast": cast, "TopK": top_k,
+    "Less": lambda a, x, y: x < y, "LessOrEqual": lambda a, x, y: x <= y,
+    "Greater": lambda a, x, y: x > y, "And": lambda a, x, y: x & y, "Or": lambda a, x, y: x | y, "Not": lambda a, x: ~x, "Cast": cast, "TopK": top_k,
     "ConstantOfShape": constant_of_shape, "CumSum": cumsum, "Identity": lambda a, x: x,
     "Constant": lambda a: torch.from_numpy(numpy_helper.to_array(a["value"]).copy()),
     "Range": lambda a, s, e, d: torch.arange(int(s), int(e), int(d)),
@@ -226,9 +228,9 @@ def optimizer_of(case, weights):
 def train(case, folder):
     built, step = folder / "forward.onnx", folder / "train.onnx"
     subprocess.run([BIN_DIR / "build-model", case.network, *case.settings(), "-o", built, "-q"],
-                   check=True)
+                   check=True, stdout=subprocess.DEVNULL)
     subprocess.run([BIN_DIR / "train-graph", case.network, *case.arguments(), "-o", step, "-q"],
-                   check=True)
+                   check=True, stdout=subprocess.DEVNULL)
     trained = onnx.load(step)
     notes = cases.notes_of(trained)
     weights = set(notes["replaces"].values())
