@@ -42,10 +42,9 @@ std::string layers_text(const DescribedStage& stage) {
 }
 
 std::string fit_text(const DescribedStageOutcome& stage) {
-  return fmt::format("{} of {}", stage.fits() ? "fits" : "does not fit: more than the",
-                     stage.fits()
-                         ? bytes_text(stage.device_bytes)
-                         : bytes_text(stage.device_bytes) + " of " + stage.smallest_device);
+  if (stage.fits()) return "fits " + bytes_text(stage.device_bytes);
+  return fmt::format("does not fit: {} has {}", stage.smallest_device,
+                     bytes_text(stage.device_bytes));
 }
 
 std::size_t fullest_stage(const DescribedOutcome& outcome) {
@@ -148,11 +147,12 @@ std::string one_text(const DescribedOutcome& outcome) {
   std::vector<std::string> parts;
   for (const auto& [name, bytes] : parts_of(outcome.stages[fullest].memory))
     parts.push_back(fmt::format("{} {}", name, bytes_text(bytes)));
-  std::string text = fmt::format(
-      "{}: {} on {}, {} x {}, {} of {}\n", plan.id, plan.model,
-      counted(static_cast<std::uint64_t>(gpu_count(plan)), "GPU"),
-      counted(plan.stages.size(), "stage"), counted(plan.replicas(), "replica"),
-      counted(static_cast<std::uint64_t>(plan.microbatches), "microbatch"), plan.microbatch);
+  std::string text =
+      fmt::format("{}: {} on {}, {} x {}, {} {} of {}\n", plan.id, plan.model,
+                  counted(static_cast<std::uint64_t>(gpu_count(plan)), "GPU"),
+                  counted(plan.stages.size(), "stage"), counted(plan.replicas(), "replica"),
+                  grouped(static_cast<std::uint64_t>(plan.microbatches)),
+                  plan.microbatches == 1 ? "microbatch" : "microbatches", plan.microbatch);
   text += fmt::format("  step    {} (stage {}: computing {}, handing over {}, waiting {}, summing "
                       "gradients {}, updating {})\n",
                       seconds_text(outcome.iteration_s), outcome.last_stage,

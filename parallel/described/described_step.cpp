@@ -43,6 +43,16 @@ DescribedMemory memory_of(const DescribedPlan& plan, const StepFigures& figures,
   return memory;
 }
 
+/// `stage 1: 16 x 4 GH-96`; with the first of the replicas where others are not alike.
+std::string lane_name(const DescribedPlan& plan, const StepFigures& figures,
+                      const AlikeReplicas& alike, std::size_t stage) {
+  const bool is_only = figures.replicas.size() == 1;
+  return fmt::format("stage {}{}: {}{} {}", stage,
+                     is_only ? "" : fmt::format(", replica {}", alike.first),
+                     alike.count == 1 ? "" : fmt::format("{} x ", alike.count),
+                     plan.stages[stage].tensor_parallel, plan.stages[stage].devices[alike.first]);
+}
+
 /// A lane for each stage of each kind of replica, all joined by wires that take no time: what a
 /// handover takes is a task of both lanes.
 core::Result<Topology> lanes_of(const DescribedPlan& plan, const Profiles& profiles,
@@ -59,9 +69,7 @@ core::Result<Topology> lanes_of(const DescribedPlan& plan, const Profiles& profi
                                  profiles.devices.at(device).memory_bytes,
                                  1.0,
                                  {{core::DataType::kFloat32, 1.0}}});
-      const std::string count = alike.count == 1 ? "" : fmt::format(", {} alike", alike.count);
-      network.devices.push_back(fmt::format("stage {}, replica {}: {} {}{}", s, alike.first,
-                                            plan.stages[s].tensor_parallel, device, count));
+      network.devices.push_back(lane_name(plan, figures, alike, s));
       network.kind_of.push_back(kind->second);
     }
   for (std::size_t lane = 0; lane < network.devices.size(); ++lane)
@@ -145,14 +153,14 @@ class DescribedStepMaker {
                                     {m == 0 ? fixed : 0, reserved * saved}));
     }
     if (const std::int64_t m = turn(slot, backward_slot(stage)); m >= 0) {
+      const std::size_t before = previous_[at];
       const std::uint32_t op = add(StepPart::kBackward, "backward", {at}, m, true, times.backward_s,
                                    {0, reserved * memory.working_bytes});
-      const std::uint32_t forward = forward_of_[at][static_cast<std::size_t>(m)];
-      if (!step_is_next(forward, op)) connect(forward, op);
+      if (const std::uint32_t forward = forward_of_[at][static_cast<std::size_t>(m)];
+          forward != before)
+        connect(forward, op);  // What the forward pass saved is held until then.
     }
   }
-  /// Whether the one follows the other on its lane, so that they are connected.
-  static bool step_is_next(std::uint32_t one, std::uint32_t other) { return one + 1 == other; }
 
   /// All replicas of a stage wait for the slowest one.
   void add_sum(std::size_t stage) {
@@ -298,8 +306,11 @@ core::Result<DescribedOutcome> simulate_described(const DescribedPlan& plan,
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     outcome.stages.push_back(stage_outcome(plan, profiles, figures, s));
     DescribedStageOutcome& stage = outcome.stages.back();
-    stage.waiting_s = std::max(0.0, outcome.iteration_s - stage.compute_s - stage.handover_s -
-                                        stage.sum_s - stage.update_s);
+    const double busy_s = stage.compute_s + stage.handover_s + stage.sum_s + stage.update_s;
+    // Times of tasks are rounded to ticks, so what is left of a busy stage is no waiting.
+    const double rounding_s = 1e-6 * outcome.iteration_s;
+    stage.waiting_s = outcome.iteration_s - busy_s;
+    if (stage.waiting_s < rounding_s) stage.waiting_s = 0;
     if (stage.waiting_s < outcome.stages[outcome.last_stage].waiting_s) outcome.last_stage = s;
   }
   return outcome;

@@ -23,15 +23,29 @@ double fitted_rate(const LinkFit& link, double bytes) {
   return std::min(gb_per_s * 1e9, link.most_bytes_per_s);
 }
 
-/// `rate_of`: bytes a second of one sender of so many bytes.
+/// `rate_of`: bytes a second of one sender of so many bytes. Infinite where it has no positive
+/// rate.
+///
+/// The time of a size is the least of all sizes from it on, on a grid of 16 sizes an octave, and
+/// linear in between.
 double least_time(double bytes, const std::function<double(double)>& rate_of) {
-  if (bytes <= 0) return 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (double sent = bytes;; sent = std::min(2 * std::max(sent, kLeastBytes / 2), kMostBytes)) {
+  constexpr int kOfAnOctave = 16, kSizes = 14 * kOfAnOctave;  // 2^16 to 2^30 bytes
+  const auto size = [](int k) {
+    return kLeastBytes * std::exp2(static_cast<double>(k) / kOfAnOctave);
+  };
+  const auto fitted = [&](double sent) {
     const double rate = rate_of(sent);
-    if (rate > 0) least = std::min(least, sent / rate);
-    if (sent >= kMostBytes) return least;
+    return rate > 0 ? sent / rate : std::numeric_limits<double>::infinity();
+  };
+  if (bytes <= 0) return 0;
+  if (bytes >= kMostBytes) return fitted(bytes);
+  double next = fitted(kMostBytes);
+  for (int k = kSizes - 1; k >= 0; --k) {
+    const double here = std::min(next, fitted(size(k)));
+    if (bytes >= size(k)) return here + (next - here) * (bytes - size(k)) / (size(k + 1) - size(k));
+    next = here;
   }
+  return std::min(next, fitted(bytes));
 }
 
 const std::vector<LinkFit>* links_of(const Profiles& profiles, const std::string& from,
@@ -56,7 +70,7 @@ core::Error no_link(const Profiles& profiles, const std::string& from, const std
 
 core::Error no_rate(const std::string& from, const std::string& to) {
   return core::invalid_input(
-      fmt::format("the fit of the link between {} and {} is nowhere positive", from, to),
+      fmt::format("the fit of the link between {} and {} has no positive rate", from, to),
       "mend the fit in the profiles");
 }
 

@@ -19,6 +19,9 @@ constexpr double kPassesOfEmbedding = 4;
 constexpr double kPassesOfItsResult = 2;
 
 std::string place_of(std::size_t stage) { return fmt::format("stages[{}]", stage); }
+std::string place_of(std::size_t stage, std::size_t replica) {
+  return fmt::format("{}.devices[{}]", place_of(stage), replica);
+}
 
 template <class Map>
 std::string keys_text(const Map& map) {
@@ -148,16 +151,23 @@ core::Result<StageSizes> stage_sizes(const Profiles& profiles, const DescribedPl
   return sum;
 }
 
+core::Status check_devices(const Profiles& profiles, const DescribedPlan& plan) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    for (std::size_t j = 0; j < plan.replicas(); ++j)
+      SOAPSTONE_RETURN_IF_ERROR(
+          check_device(profiles, plan.stages[s], plan.stages[s].devices[j], place_of(s, j)));
+  return core::Done{};
+}
+
 core::Result<StageTimes> stage_times(const Profiles& profiles, const DescribedPlan& plan,
                                      std::size_t stage, std::size_t replica) {
   const DescribedStage& described = plan.stages[stage];
   const std::string& device = described.devices[replica];
-  const std::string place = fmt::format("{}.devices[{}]", place_of(stage), replica);
-  SOAPSTONE_RETURN_IF_ERROR(check_device(profiles, described, device, place));
   SOAPSTONE_ASSIGN_OR_RETURN(const StageSizes sum, stage_sizes(profiles, plan, stage));
   SOAPSTONE_ASSIGN_OR_RETURN(const LayerSizes* const sizes, sizes_of(profiles, plan, stage));
-  SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<const LayerTimes*> times,
-                             profiles_of(profiles, plan, described, device, place));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const std::vector<const LayerTimes*> times,
+      profiles_of(profiles, plan, described, device, place_of(stage, replica)));
   const ProfiledModel& model = profiles.models.at(plan.model);
   const double update_s = interpolated(times, plan.microbatch, update_of, 0);
   const double updated = std::max(1.0, updated_parameters(*sizes));

@@ -30,10 +30,14 @@ struct StageSizes {
 core::Result<StageSizes> stage_sizes(const Profiles& profiles, const DescribedPlan& plan,
                                      std::size_t stage);
 
+/// Errors: kUnavailable if the profiles have not a device of the plan; kInvalidInput if one has not
+/// so many GPUs in a node as a replica needs.
+core::Status check_devices(const Profiles& profiles, const DescribedPlan& plan);
+
 /// The profile has no backward pass of an embedding (it reads no gradient of its input): it is
-/// counted by its passes over memory, at the rate at which Adam passes over it. Errors:
-/// kUnavailable if there are no times of the model, the device and the degree of tensor
-/// parallelism; kInvalidInput if the device has not so many GPUs in a node.
+/// counted by its passes over memory, at the rate at which Adam passes over it. Precondition:
+/// check_devices() holds. Errors: those of stage_sizes(); kUnavailable if there are no times of the
+/// model, the device and the degree of tensor parallelism.
 core::Result<StageTimes> stage_times(const Profiles& profiles, const DescribedPlan& plan,
                                      std::size_t stage, std::size_t replica);
 

@@ -86,6 +86,7 @@ core::Result<double> ring_s(const DescribedPlan& plan, const Profiles& profiles,
 }  // namespace
 
 core::Result<StepFigures> step_figures(const DescribedPlan& plan, const Profiles& profiles) {
+  SOAPSTONE_RETURN_IF_ERROR(check_devices(profiles, plan));
   StepFigures figures;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     SOAPSTONE_ASSIGN_OR_RETURN(const StageSizes sizes, stage_sizes(profiles, plan, s));
