@@ -24,13 +24,13 @@ using parallel::StepPart;
 
 std::string seconds_text(double seconds) { return time_text(seconds * 1e6); }
 
-/// `8 GH-96 x 4, 8 RTX-3090`: the GPUs of replicas, how many replicas have such.
+/// `4 x 8 A100, 8 V100`: the GPUs of replicas, and how many replicas in a row have such.
 std::string devices_text(const DescribedStage& stage) {
   std::vector<std::string> texts;
   for (auto at = stage.devices.begin(); at != stage.devices.end();) {
     const auto end = std::find_if(at, stage.devices.end(), [&](const auto& d) { return d != *at; });
     texts.push_back(fmt::format("{} {}", stage.tensor_parallel, *at));
-    if (end - at > 1) texts.back() += fmt::format(" x {}", end - at);
+    if (end - at > 1) texts.back() = fmt::format("{} x {}", end - at, texts.back());
     at = end;
   }
   return fmt::to_string(fmt::join(texts, ", "));

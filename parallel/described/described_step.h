@@ -6,28 +6,12 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "parallel/described/described_memory.h"
 #include "parallel/described/described_plan.h"
 #include "parallel/described/profiles.h"
 #include "parallel/simulation/step_simulation.h"
 
 namespace soapstone::parallel {
-
-/// Bytes of one GPU, as tools of the driver show them: what the framework reserves and holds
-/// beside tensors included.
-struct DescribedMemory {
-  double parameter_bytes = 0, gradient_bytes = 0;
-  double state_bytes = 0;    ///< Adam's two.
-  double saved_bytes = 0;    ///< Of all microbatches that are under way.
-  double working_bytes = 0;  ///< Gradients of what one layer saved, while its backward pass runs.
-  double bucket_bytes = 0;   ///< Copies of gradients that are summed together.
-  double fragment_bytes = 0;
-  double framework_bytes = 0;  ///< Context and communicators.
-
-  double total_bytes() const {
-    return parameter_bytes + gradient_bytes + state_bytes + saved_bytes + working_bytes +
-           bucket_bytes + fragment_bytes + framework_bytes;
-  }
-};
 
 struct DescribedStageOutcome {
   std::size_t slowest_replica = 0;  ///< The one that computes for longest; times are its own.

@@ -65,7 +65,7 @@ core::Error no_link(const Profiles& profiles, const std::string& from, const std
   return core::unavailable(
       fmt::format("the profiles have no link between nodes of {} and {}", from, to),
       others.empty() ? "measure it"
-                     : fmt::format("there are those of {} and {}", from, fmt::join(others, ", ")));
+                     : fmt::format("{} has links to nodes of {}", from, fmt::join(others, ", ")));
 }
 
 core::Error no_rate(const std::string& from, const std::string& to) {

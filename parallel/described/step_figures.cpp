@@ -101,8 +101,4 @@ core::Result<StepFigures> step_figures(const DescribedPlan& plan, const Profiles
   return figures;
 }
 
-std::int64_t microbatches_under_way(const DescribedPlan& plan, std::size_t stage) {
-  return std::min(plan.microbatches, static_cast<std::int64_t>(plan.stages.size() - stage));
-}
-
 }  // namespace soapstone::parallel

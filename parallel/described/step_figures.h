@@ -32,7 +32,4 @@ struct StepFigures {
 /// Errors: those of stage_times() and between_nodes_s().
 core::Result<StepFigures> step_figures(const DescribedPlan& plan, const Profiles& profiles);
 
-/// How many microbatches of a stage are under way at most.
-std::int64_t microbatches_under_way(const DescribedPlan& plan, std::size_t stage);
-
 }  // namespace soapstone::parallel

@@ -2,6 +2,8 @@
 
 import copy
 import json
+import os
+import re
 import tempfile
 import unittest
 import xml.etree.ElementTree
@@ -9,6 +11,7 @@ from pathlib import Path
 
 from commands import run
 
+ROOT = Path(os.environ.get("SOURCE_DIR", Path(__file__).parents[2]))
 LAYERS = [1.0, 2.0, 2.0, 3.0]
 
 
@@ -124,6 +127,14 @@ class DescribedPlans(unittest.TestCase):
         self.fails(2, "did you mean 'mine'?", [described("mine"), described("other")], "--only", "mime")
         self.fails(2, "choose one with --only", [described("mine"), described("other")], "--svg",
                    self.folder / "step.svg")
+
+    def test_the_example_of_the_documents_says_what_they_show(self):
+        text = (ROOT / "docs/plans.md").read_text()
+        section = re.search(r"^## A plan of your own\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
+        plan, described_profiles = re.findall(r"^```json\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+        shown = re.search(r"^\$ build/bin/plan-graph .*?\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[1]
+        done = self.simulate(json.loads(plan), profiles=self.write("shown.json", json.loads(described_profiles)))
+        self.assertEqual(done.stdout, shown, done.stderr)
 
     def test_nodes_that_are_others_are_warned_of(self):
         plan = described("mine")

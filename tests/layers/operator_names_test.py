@@ -54,6 +54,7 @@ ALLOWED = {
     "jobs/optimize/trace_writer_json.cpp": (3, "words of the trace: equal, alpha, steps"),
     "models/files/npz.cpp": (1, "a word of NumPy's files: shape"),
     "parallel/simulation/trace_json.cpp": (1, "a key of traces: to"),
+    "parallel/described": (1, "a key of profiled links: to"),
     "parallel/plans": (9, "words of plans: the axes of a mesh, the reduction and the sum of a collective"),
     "rules/rule/constraints.h": (1, "a word of the rule language: where"),
     "rules/rule/typing.cpp": (2, "formulas of sizes: floor, max"),

@@ -18,7 +18,7 @@ using ProfileReader = JsonReader<nlohmann::ordered_json>;
 constexpr std::int64_t kMostLayers = 1 << 20;
 constexpr std::int64_t kMostGpus = 1 << 20;
 constexpr std::int64_t kMostMicrobatch = 1 << 30;
-constexpr double kBytesOfProfiledMb = 1e6, kBytesOfGb = 1e9;
+constexpr double kBytesOfMb = 1e6, kBytesOfGb = 1e9;
 
 double positive(const ProfileReader& field) {
   const double value = field.not_negative();
@@ -46,7 +46,7 @@ class ProfilesReader {
         });
     document_.field("devices").for_each_field(
         [&](const std::string& name, const ProfileReader& entry) {
-          profiles_.devices[name] = {positive(entry.field("memory_mb")) * kBytesOfProfiledMb,
+          profiles_.devices[name] = {positive(entry.field("memory_mb")) * kBytesOfMb,
                                      entry.field("gpus_per_node").integer(1, kMostGpus)};
         });
     read_links(document_.field("links"));
