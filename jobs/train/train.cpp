@@ -92,7 +92,7 @@ void describe(const TrainedModel& model, const std::vector<TensorId>& frozen,
 }  // namespace
 
 core::Result<TrainOutcome> train(const TrainRequest& request, const Context& context) {
-  parallel::TrainingOptions options{.loss = request.loss};
+  parallel::TrainingOptions options{.loss = request.loss, .corrects_moments = true};
   SOAPSTONE_RETURN_IF_ERROR(set_update(request, options));
   SOAPSTONE_ASSIGN_OR_RETURN(const TrainedModel model, load_trained_model(request.model, context));
   SOAPSTONE_RETURN_IF_ERROR(check_dropout(request, model));

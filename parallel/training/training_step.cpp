@@ -7,6 +7,7 @@
 
 #include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
+#include "parallel/training/adam.h"
 #include "parallel/training/backward.h"
 #include "parallel/training/loss.h"
 #include "parallel/training/phases.h"
@@ -131,6 +132,10 @@ class StepBuilder {
     std::vector<TensorId> inputs{rate};
     if (step_.step.valid()) inputs.push_back(step_.step);
     SOAPSTONE_ASSIGN_OR_RETURN(const TensorId decayed, decayed_weight(weight.value, rate));
+    if (options_.corrects_moments && options_.optimizer >= Optimizer::kAdam) {
+      if (!adam_) adam_.emplace(builder_, step_.step, attributes, updates_);
+      return adam_->append(rate, decayed, weight);
+    }
     inputs.push_back(decayed);
     inputs.push_back(weight.gradient);
     inputs.insert(inputs.end(), weight.states.begin(), weight.states.end());
@@ -210,6 +215,7 @@ class StepBuilder {
   TrainingStep step_;
   std::size_t first_behind_loss_ = 0;
   std::set<NodeId> updates_;
+  std::optional<Adam> adam_;
   std::map<core::DataType, TensorId> rates_;
 };
 

@@ -35,6 +35,9 @@ struct TrainingOptions {
   core::Attributes update_attributes = {};
   /// For kAdamW: a step makes a weight smaller by the learning rate times this share of it.
   double weight_decay = 0.01;
+  /// kAdam and kAdamW are those of frameworks (parallel/training/adam.h), of ordinary operators and
+  /// with steps from 1 on; false: of the operator `adam`, which is ONNX's.
+  bool corrects_moments = false;
   /// Constants and inputs that the forward pass itself replaces: running statistics.
   std::vector<CarriedTensor> carried = {};
   /// By tensor of the forward graph: whether the backward pass may read what the forward pass made,

@@ -73,7 +73,7 @@ class Momentum(Sgd):
 
 
 class Adam(Sgd):
-    """ONNX's: epsilon is added before the correction."""
+    """That of the paper: epsilon is added after the correction."""
 
     def __init__(self, rate, beta=0.9, shrink=0.0, epsilon=1e-8):
         super().__init__(rate)
@@ -83,8 +83,8 @@ class Adam(Sgd):
         t = self.t[name] = self.t.get(name, 0) + 1
         m = self.m[name] = self.beta * self.m.get(name, 0) + (1 - self.beta) * g
         s = self.s[name] = 0.999 * self.s.get(name, 0) + 0.001 * g ** 2
-        rate = self.rate * np.sqrt(1 - 0.999 ** t) / (1 - self.beta ** t)
-        return w * (1 - self.rate * self.shrink) - rate * m / (np.sqrt(s) + self.epsilon)
+        deviation = np.sqrt(s / (1 - 0.999 ** t)) + self.epsilon
+        return w * (1 - self.rate * self.shrink) - self.rate / (1 - self.beta ** t) * m / deviation
 
 
 class Train(unittest.TestCase):
@@ -119,6 +119,7 @@ class Train(unittest.TestCase):
                  ("cross_entropy", cross_entropy, Adam(0.1), ["--optimizer", "adam"]),
                  ("cross_entropy", cross_entropy, Adam(0.1, 0.5), ["--optimizer", "adam", "--beta1",
                                                                  "0.5"]),
+                 ("mse", squared, Adam(0.1, epsilon=0.2), ["--optimizer", "adam", "--epsilon", "0.2"]),
                  ("mse", squared, Adam(0.1, shrink=0.4), ["--optimizer", "adamw", "--weight-decay",
                                                           "0.4"]),
                  ("mse", squared, Adam(0.1, shrink=0.01), ["--optimizer", "adamw"])]

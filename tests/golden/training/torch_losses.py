@@ -23,6 +23,9 @@ from onnx import helper, numpy_helper
 
 import cases
 
+# Where rounding decides on which side of a kink a relu is, losses are those of no runtime alone.
+MOST_DIFFERENCE = 3e-5
+
 BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).parents[3] / "build" / "bin"))
 
 
@@ -135,6 +138,8 @@ def top_k(attributes, x, k):
 
 
 def cast(attributes, x):
+    if attributes["to"] == onnx.TensorProto.FLOAT:
+        return x.to(torch.get_default_dtype())  # that of the weights
     return x.to(torch.from_numpy(
         np.zeros(1, helper.tensor_dtype_to_np_dtype(attributes["to"]))).dtype)
 
@@ -235,13 +240,23 @@ def train(case, folder):
     notes = cases.notes_of(trained)
     weights = set(notes["replaces"].values())
     graph = onnx.load(built).graph
-    values = {t.name: torch.from_numpy(numpy_helper.to_array(t).copy()) for t in graph.initializer}
+    data = cases.data_of(trained, notes, case.classes)
+    losses = [losses_of(case, graph, weights, data, kind) for kind in (torch.float32, torch.float64)]
+    difference = max(abs(a - b) for a, b in zip(*losses))
+    assert difference < MOST_DIFFERENCE, f"{case.name}: float32 differs by {difference} from float64"
+    return losses[1]
+
+
+def losses_of(case, graph, weights, data, kind):
+    """Losses of all steps, computed in floats of that kind."""
+    torch.set_default_dtype(kind)
+    arrays = {t.name: numpy_helper.to_array(t).copy() for t in graph.initializer} | data
+    values = {name: torch.from_numpy(array).to(kind) if array.dtype.kind == "f"
+              else torch.from_numpy(array) for name, array in arrays.items()}
     statistics = {name for node in graph.node if node.op_type == "BatchNormalization"
                   for name in node.input[3:]}
     learned = [tensor.requires_grad_() for name, tensor in values.items()
                if name in weights - statistics]
-    data = cases.data_of(trained, notes, case.classes)
-    values.update({name: torch.from_numpy(array) for name, array in data.items()})
     optimizer = optimizer_of(case, learned)
     losses = []
     for _ in range(cases.STEPS):

@@ -167,6 +167,8 @@ class Trained {
     if (step_.step.valid()) values_[step_.step][0] += 1;
   }
 
+  void set_step(double number) { values_[step_.step] = {number}; }
+
   const TrainingStep& step() const { return step_; }
 
  private:

@@ -48,6 +48,22 @@ TEST_P(StandardNetwork, ComputesTheSameStep) {
 INSTANTIATE_TEST_SUITE_P(All, StandardNetwork, ::testing::ValuesIn(networks()),
                          [](const auto& network) { return network.param.name; });
 
+TEST(TrainingStep, AdamOfFrameworksIsThatOfOnnxWithoutEpsilon) {
+  const core::Graph forward = graph_of(mlp());
+  TrainingOptions options{.optimizer = Optimizer::kAdam,
+                          .update_attributes = {{"epsilon", 0.0}, {"norm_coefficient", 0.5}}};
+  const TrainingStep onnx = training_step(forward, options).value();
+  options.corrects_moments = true;
+  const TrainingStep framework = training_step(forward, options).value();
+  Trained first(onnx, forward), second(framework, forward);
+  first.set_step(3);
+  second.set_step(3);
+  expect_close(second.run(), first.run());
+  for (const core::NodeId id : framework.graph.order())
+    if (framework.phases[id.index()] == Phase::kUpdate)
+      EXPECT_LE(framework.graph.node(id).inputs.size(), 2u);
+}
+
 TEST(StandardOperators, ComputeASharedValueOnce) {
   const core::Graph forward = graph_of(attention());
   const TrainingStep step = standard(training_step(forward).value());
