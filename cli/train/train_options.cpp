@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "jobs/base/usage_error.h"
 
 namespace soapstone::cli {
@@ -23,12 +25,9 @@ void add_update_options(CommandLine& line, TrainGraphOptions& options) {
       .type("SHARE")
       .between(0.0, 1.0);
   line.add_flag("--nesterov", options.nesterov, "Nesterov's form of momentum");
-  line.add("--beta1", options.beta1, "Share of the first moment that adam and adamw keep [0.9]")
-      .type("SHARE")
-      .between(0.0, 1.0);
-  line.add("--beta2", options.beta2, "Share of the second moment that they keep [0.999]")
-      .type("SHARE")
-      .between(0.0, 1.0);
+  line.add("--betas", options.betas,
+           "Shares of the first and of the second moment that adam and adamw keep [0.9,0.999]")
+      .type("SHARE,SHARE");
   line.add("--epsilon", options.epsilon, "What they add to the root of the second moment [1e-8]")
       .type("E")
       .not_negative();
@@ -37,6 +36,23 @@ void add_update_options(CommandLine& line, TrainGraphOptions& options) {
            "weight shrinks, times the learning rate [0.01]")
       .type("SHARE")
       .not_negative();
+}
+
+/// A number from 0 to less than 1 that `text` begins with, and what follows it.
+std::optional<std::pair<double, std::string_view>> parse_share(std::string_view text) {
+  double share = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+  if (error != std::errc() || !(share >= 0 && share < 1)) return std::nullopt;
+  return std::pair(share, text.substr(static_cast<std::size_t>(end - text.data())));
+}
+
+core::Result<std::pair<double, double>> parse_betas(const std::string& text) {
+  if (const auto first = parse_share(text); first && first->second.starts_with(','))
+    if (const auto second = parse_share(first->second.substr(1)); second && second->second.empty())
+      return std::pair(first->first, second->first);
+  return jobs::usage_error(
+      fmt::format("`betas`: '{}' is not two shares from 0 to less than 1", text),
+      "give two numbers, as in 0.9,0.999");
 }
 
 }  // namespace
@@ -61,6 +77,10 @@ void add_train_options(CommandLine& line, TrainGraphOptions& options) {
                   "its softmax over the last dimension, mean squared error; or chosen by its shape")
       .shows_default();
   add_update_options(line, options);
+  line.add("--weight", request.weights,
+           "Train an input or a constant besides the initializers: its name, or a pattern with *")
+      .type("NAME")
+      .one_each();
   line.add("--freeze", request.frozen,
            "Leave a weight as it is: its name, or a pattern with *; may be repeated")
       .type("NAME")
@@ -95,10 +115,13 @@ core::Result<jobs::TrainRequest> train_request(const TrainGraphOptions& options)
     if (value) request.settings[name] = *value;
   };
   set("momentum", options.momentum);
-  set("beta1", options.beta1);
-  set("beta2", options.beta2);
   set("epsilon", options.epsilon);
   set("weight_decay", options.weight_decay);
+  if (!options.betas.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto betas, parse_betas(options.betas));
+    set("beta1", betas.first);
+    set("beta2", betas.second);
+  }
   if (options.nesterov) request.settings["nesterov"] = 1;
   return request;
 }

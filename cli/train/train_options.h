@@ -13,7 +13,8 @@ namespace soapstone::cli {
 struct TrainGraphOptions : CommonOptions {
   jobs::TrainRequest request;
   std::vector<std::string> settings;  ///< `KEY=NUMBER`
-  std::optional<double> momentum, beta1, beta2, epsilon, weight_decay;
+  std::optional<double> momentum, epsilon, weight_decay;
+  std::string betas;
   bool nesterov = false;
 };
 

@@ -14,4 +14,7 @@ core::Status write_step(const TrainedModel& model, parallel::TrainingStep step,
 /// The key of metadata_props under which a step says in JSON what its inputs and outputs are.
 inline constexpr const char* kStepNotes = "soapstone.training_step";
 
+/// These notes: `loss`, `learning_rate`, `labels`, `step`, and `replaces`, inputs by output.
+std::string step_notes(const TrainOutcome& outcome);
+
 }  // namespace soapstone::jobs

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "models/onnx/writing/step_header.h"
@@ -29,7 +28,7 @@ class StepFile {
       if (id != step_.labels && id != step_.rate && !header_.defaults.contains(name))
         outcome_.data.push_back(name);
     }
-    header_.metadata.emplace_back(kStepNotes, notes());
+    header_.metadata.emplace_back(kStepNotes, step_notes(outcome_));
     SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph graph, std::move(builder_).finish());
     outcome_.nodes = graph.order().size();
     const models::WrittenHeader written = models::step_header(*model_.header, header_);
@@ -96,15 +95,6 @@ class StepFile {
         replace(weight.states[k], weight.updated_states[k]);
     }
     for (const auto& carried : step_.carried) replace(carried.value, carried.updated);
-  }
-
-  std::string notes() const {
-    nlohmann::ordered_json json{{"loss", outcome_.loss}, {"learning_rate", outcome_.learning_rate}};
-    if (!outcome_.labels.empty()) json["labels"] = outcome_.labels;
-    if (!outcome_.step.empty()) json["step"] = outcome_.step;
-    json["replaces"] = nlohmann::ordered_json::object();
-    for (const StepReplacement& r : outcome_.replaced) json["replaces"][r.output] = r.input;
-    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }
 
   const TrainedModel& model_;

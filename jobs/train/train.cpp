@@ -32,24 +32,42 @@ core::Status check_dropout(const TrainRequest& request, const TrainedModel& mode
       .at(request.model.model);
 }
 
-/// Weights that a pattern of the request names. Errors: kUsage for one that names none.
-core::Result<std::vector<TensorId>> frozen_weights(const TrainRequest& request,
-                                                   const TrainedModel& model) {
-  std::vector<TensorId> frozen;
+/// The tensors among `all` whose names fit one of the patterns of a field of the request.
+/// Errors: kUsage for a pattern that fits none.
+core::Result<std::vector<TensorId>> named(const core::Graph& graph,
+                                          const std::vector<TensorId>& all,
+                                          const std::vector<std::string>& patterns,
+                                          std::string_view field) {
+  std::vector<TensorId> found;
   std::vector<std::string> names;
-  for (const TensorId id : model.weights) names.push_back(model.graph.tensor(id).name);
-  for (const std::string& pattern : request.frozen) {
-    const std::size_t before = frozen.size();
+  for (const TensorId id : all) names.push_back(graph.tensor(id).name);
+  for (const std::string& pattern : patterns) {
+    const std::size_t before = found.size();
     for (std::size_t k = 0; k < names.size(); ++k)
       if (names[k] == pattern || fnmatch(pattern.c_str(), names[k].c_str(), 0) == 0)
-        frozen.push_back(model.weights[k]);
-    if (frozen.size() > before) continue;
+        found.push_back(all[k]);
+    if (found.size() > before) continue;
     const std::string close = core::nearest(pattern, names);
-    return usage_error(fmt::format("`freeze`: no weight is called '{}'", pattern),
-                       close.empty() ? "inspect-graph shows the model's weights"
-                                     : fmt::format("did you mean '{}'?", close));
+    return usage_error(
+        fmt::format("`{}`: nothing that can be trained is called '{}'", field, pattern),
+        close.empty() ? "inspect-graph shows the model's tensors"
+                      : fmt::format("did you mean '{}'?", close));
   }
-  return frozen;
+  return found;
+}
+
+/// Real inputs and constants of at least one dimension that are no weights yet.
+std::vector<TensorId> other_tensors(const TrainedModel& model) {
+  std::vector<TensorId> others;
+  for (std::size_t k = 0; k < model.graph.tensor_bound(); ++k) {
+    const TensorId id(k);
+    if (!model.graph.contains(id) || model.graph.tensor(id).producer.valid()) continue;
+    const core::TensorType& type = model.graph.tensor(id).type;
+    if (core::is_floating(type.data_type) && !type.shape.empty() &&
+        std::ranges::find(model.weights, id) == model.weights.end())
+      others.push_back(id);
+  }
+  return others;
 }
 
 std::size_t count_gradients(const parallel::TrainingStep& step) {
@@ -94,17 +112,24 @@ void describe(const TrainedModel& model, const std::vector<TensorId>& frozen,
 core::Result<TrainOutcome> train(const TrainRequest& request, const Context& context) {
   parallel::TrainingOptions options{.loss = request.loss, .corrects_moments = true};
   SOAPSTONE_RETURN_IF_ERROR(set_update(request, options));
-  SOAPSTONE_ASSIGN_OR_RETURN(const TrainedModel model, load_trained_model(request.model, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(TrainedModel model, load_trained_model(request.model, context));
   SOAPSTONE_RETURN_IF_ERROR(check_dropout(request, model));
   const auto in_model = [&](const core::Error& error) { return error.at(request.model.model); };
   auto trained = parallel::in_training(model.graph, model.momenta);
   if (!trained) return in_model(trained.error());
-  SOAPSTONE_ASSIGN_OR_RETURN(options.frozen, frozen_weights(request, model));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto added,
+                             named(model.graph, other_tensors(model), request.weights, "weight"));
+  model.weights.insert(model.weights.end(), added.begin(), added.end());
+  SOAPSTONE_ASSIGN_OR_RETURN(options.frozen,
+                             named(model.graph, model.weights, request.frozen, "freeze"));
   const std::vector<TensorId> frozen = options.frozen;
   options.carried = trained->carried;
   options.weights = model.weights;
   for (const auto& carried : trained->carried) options.frozen.push_back(carried.source);
   context.progress.stage("differentiating");
+  if (model.weights.empty())
+    return in_model(core::invalid_input("it has no initializers with floating-point elements",
+                                        "name inputs or constants to train in `weight`"));
   auto step = parallel::training_step(trained->graph, options);
   if (!step) return in_model(step.error());
   TrainOutcome outcome;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/definition/registry.h"
+#include "ops/lowering/convolution_gradients.h"
 #include "ops/lowering/lowering.h"
 
 namespace soapstone::ops {
@@ -47,6 +48,10 @@ core::Result<std::vector<TensorId>> lower(SharedNodes& nodes, const Semantics& s
 core::Result<std::vector<TensorId>> lower(SharedNodes& nodes, const core::Node& node) {
   const OpDefinition* definition = definition_of(node);
   CHECK(definition, "an opaque node has no meaning");
+  if (const auto known = append_convolution_gradient(nodes, node)) {
+    if (nodes.error()) return *nodes.error();
+    return std::vector{*known};
+  }
   std::vector<core::TensorType> inputs, outputs;
   for (const TensorId t : node.inputs)
     inputs.push_back(t.valid() ? nodes.tensor(t).type

@@ -117,8 +117,8 @@ class Train(unittest.TestCase):
                  ("mse", squared, Momentum(0.1), ["--optimizer", "momentum"]),
                  ("mse", squared, Momentum(0.1, True), ["--optimizer", "momentum", "--nesterov"]),
                  ("cross_entropy", cross_entropy, Adam(0.1), ["--optimizer", "adam"]),
-                 ("cross_entropy", cross_entropy, Adam(0.1, 0.5), ["--optimizer", "adam", "--beta1",
-                                                                 "0.5"]),
+                 ("cross_entropy", cross_entropy, Adam(0.1, 0.5), ["--optimizer", "adam", "--betas",
+                                                                 "0.5,0.999"]),
                  ("mse", squared, Adam(0.1, epsilon=0.2), ["--optimizer", "adam", "--epsilon", "0.2"]),
                  ("mse", squared, Adam(0.1, shrink=0.4), ["--optimizer", "adamw", "--weight-decay",
                                                           "0.4"]),
@@ -168,7 +168,18 @@ class Train(unittest.TestCase):
     def test_frozen_weights_stay(self):
         step = self.step(self.linear(), "--freeze", "b*", "--loss", "mse")
         self.assertEqual(step.notes["replaces"], {"w.updated": "w"})
-        self.refused(2, "no weight is called 'c'", self.linear(), "--freeze", "c")
+        self.refused(2, "nothing that can be trained is called 'c'", self.linear(), "--freeze", "c")
+
+    def test_inputs_may_be_weights(self):
+        step = self.step(self.linear(), "--weight", "x", "--freeze", "[wb]", "--loss", "mse")
+        self.assertEqual(step.notes["replaces"], {"x.updated": "x"})
+        error = X @ W + B - TARGET
+        results = step.run({"x": X, "target": TARGET}, 0.5)
+        np.testing.assert_allclose(results["x.updated"], X - 0.5 * 2 / error.size * error @ W.T,
+                                   atol=1e-5)
+        file = model(self.path / "bare.onnx", [helper.make_node("Relu", ["x"], ["y"])], {})
+        self.refused(3, "it has no initializers with floating-point elements", file)
+        self.refused(2, "--weight: nothing that can be trained", file, "--weight", "z")
 
     def test_an_output_may_be_the_loss(self):
         nodes = linear() + [helper.make_node("ReduceMean", ["y"], ["mean"], keepdims=0)]
@@ -223,7 +234,11 @@ class Train(unittest.TestCase):
     def test_wrong_requests_are_refused(self):
         file = self.linear()
         self.refused(2, "this optimizer has no --momentum", file, "--momentum", "0.5")
-        self.refused(2, "it has --beta1, --beta2", file, "--optimizer", "adam", "--nesterov")
+        self.refused(2, "it has --betas, --epsilon", file, "--optimizer", "adam", "--nesterov")
+        self.refused(2, "this optimizer has no --betas", file, "--betas", "0.5,0.5")
+        for betas in ("0.5", "0.5,1", "0.5,0.5,0.5", "a,b", "0.5,-1"):
+            self.refused(2, f"--betas: '{betas}' is not two shares", file, "--optimizer", "adam",
+                         "--betas", betas)
         self.refused(2, "--shape is for files", "mlp", "--shape", "x=2")
         self.refused(2, "--set is for built-in networks", file, "--set", "batch=2")
         self.refused(3, "no output is a floating-point scalar", file, "--loss", "output")
@@ -231,8 +246,8 @@ class Train(unittest.TestCase):
         self.refused(3, "input 'x'", model(self.path / "open.onnx", linear(),
                                                      {"w": W, "b": B}, shape=("n", 5)))
         nodes = [helper.make_node("Floor", ["x"], ["f"]), helper.make_node("Relu", ["f"], ["y"])]
-        self.refused(3, "the loss depends on no weight",
-                     model(self.path / "none.onnx", nodes, {"w": W}), "--loss", "mse")
+        self.refused(3, "the loss depends on no weight", model(self.path / "none.onnx", nodes, {}),
+                     "--weight", "x", "--loss", "mse")
         broken = self.space.write("broken.onnx", b"not a model")
         self.refused(3, "broken.onnx", broken)
         self.assertEqual(run("train-graph", file).returncode, 2)

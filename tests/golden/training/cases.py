@@ -48,7 +48,7 @@ CASES = [
     Case("resnext50", "sgd", 0.00001,
          "batch=4 image=64 classes=5 groups=2 group_width=4 fold_bn=1", seed=1),
     Case("inception_v3", "sgd", 0.001, "batch=4 image=75 classes=5 width_percent=7 fold_bn=1"),
-    Case("nasnet_a", "sgd", 0.001, "batch=4 image=64 classes=5 repeats=1 width=8 stem=8", seed=1),
+    Case("nasnet_a", "sgd", 0.0003, "batch=4 image=64 classes=5 repeats=1 width=8 stem=8", seed=1),
     Case("unet", "adam", 0.001, "batch=2 image=16 width=8 norm_groups=2 blocks=1", "mse"),
     Case("vit", "adamw", 0.003, "batch=2 image=32 patch=8 layers=2 hidden=8 heads=2 classes=5"),
     Case("swin", "adamw", 0.001, "batch=2 image=64 window=2 width=8 heads=2 classes=5"),
