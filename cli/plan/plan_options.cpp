@@ -42,17 +42,18 @@ void add_described_options(CommandLine& line, PlanOptions& options) {
                "Plan nothing: simulate the plan that this file describes, or each of a list")
           .type("FILE")
           .reads("the described plan");
-  const auto profiles = line.add("--profiles", options.described.profiles,
-                                 "Times of layers, sizes, devices and links of described plans")
-                            .type("FILE")
-                            .reads("the profiles")
-                            .needs(simulate);
+  line.add("--profiles", options.described.profiles,
+           "Times of layers, sizes, devices and links of described plans [profiles.json beside "
+           "them]")
+      .type("FILE")
+      .reads("the profiles")
+      .needs(simulate);
   line.add("--only", options.described.only, "Simulate the described plan of this id alone")
       .type("ID")
-      .needs(profiles);
+      .needs(simulate);
   line.add_flag("--require-fit", options.requires_fit,
                 "End with 5 if a described plan does not fit into the memory")
-      .needs(profiles);
+      .needs(simulate);
 }
 
 /// `KEY=NUMBER`, each key once.
@@ -191,9 +192,6 @@ core::Status check_described(const CommandLine& line, const PlanOptions& options
     if (options.request.topology.empty()) return required("--topology");
     return core::Done{};
   }
-  if (!line.was_given("--profiles"))
-    return jobs::usage_error("`simulate` needs `profiles`",
-                             "name the file of the profiles that were measured");
   for (const char* const planning :
        {"model",     "--topology", "--output",       "--onnx",      "--set",       "--batch",
         "--shape",   "--train",    "--strict",       "--optimizer", "--precision", "--strategy",

@@ -2,6 +2,7 @@
 #include "jobs/plan/simulate_described.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -34,7 +35,14 @@ read_described_plans(const SimulateDescribedRequest& request) {
                     : fmt::format("did you mean '{}'?", meant));
 }
 
-core::Result<parallel::Profiles> read_profiles(const std::string& path) {
+core::Result<parallel::Profiles> read_profiles(const SimulateDescribedRequest& request) {
+  std::string path = request.profiles;
+  if (path.empty()) {
+    path = (std::filesystem::path(request.simulate).parent_path() / "profiles.json").string();
+    if (!std::filesystem::exists(path))
+      return usage_error(fmt::format("there are no `profiles`: {} is not there", path),
+                         "name the file of the profiles that were measured in `profiles`");
+  }
   SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(path));
   auto profiles = parallel::profiles_from_json(text);
   if (!profiles) return profiles.error().at(path);
@@ -57,7 +65,7 @@ core::Result<std::vector<DescribedOutcome>>
 simulate_described(const SimulateDescribedRequest& request, const Context& context) {
   return guarded(context, [&](const Context& inner) -> core::Result<std::vector<DescribedOutcome>> {
     SOAPSTONE_ASSIGN_OR_RETURN(const auto plans, read_described_plans(request));
-    SOAPSTONE_ASSIGN_OR_RETURN(const parallel::Profiles profiles, read_profiles(request.profiles));
+    SOAPSTONE_ASSIGN_OR_RETURN(const parallel::Profiles profiles, read_profiles(request));
     std::vector<DescribedOutcome> outcomes;
     inner.progress.stage("simulating");
     for (const DescribedPlan& plan : plans) {

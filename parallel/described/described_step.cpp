@@ -34,7 +34,7 @@ DescribedStageOutcome stage_outcome(const DescribedPlan& plan, const Profiles& p
     outcome.compute_s = compute_s;
     outcome.update_s = times.update_s;
     outcome.sum_s = times.buckets_s + figures.sum_s[stage];
-    outcome.handover_s = 0;
+    outcome.handover_s = count * (alike.forward_gathers_s[stage] + alike.backward_gathers_s[stage]);
     // With the stage before it and with the one behind it.
     for (const std::size_t link : {stage - 1, stage}) {
       if (link >= alike.activation_s.size()) continue;

@@ -15,8 +15,9 @@ namespace soapstone::parallel {
 
 struct DescribedStageOutcome {
   std::size_t slowest_replica = 0;  ///< The one that computes for longest; times are its own.
-  double compute_s = 0, handover_s = 0, sum_s = 0, update_s = 0;
-  double waiting_s = 0;  ///< The rest of the step.
+  double compute_s = 0, sum_s = 0, update_s = 0;
+  double handover_s = 0;  ///< Over the network and gathering in the node.
+  double waiting_s = 0;   ///< The rest of the step.
   DescribedMemory memory;
   std::string smallest_device;  ///< Of the stage's devices, the one with the least memory.
   double device_bytes = 0;      ///< What that has.

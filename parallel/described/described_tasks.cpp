@@ -115,7 +115,7 @@ class DescribedStepMaker {
   }
 
   void add_pass(std::size_t k, std::size_t stage, std::int64_t slot) {
-    const StageTimes& times = figures_.replicas[k].stages[stage];
+    const AlikeReplicas& replicas = figures_.replicas[k];
     const std::size_t at = lane(k, stage);
     const DescribedMemory memory = described_memory(plan_, figures_.sizes[stage], stage);
     const double reserved = 1 + plan_.framework.fragmentation;
@@ -124,13 +124,15 @@ class DescribedStepMaker {
           memory.saved_bytes / static_cast<double>(microbatches_under_way(plan_, stage));
       const double fixed =
           memory.total_bytes() - reserved * (memory.saved_bytes + memory.working_bytes);
-      forward_of_[at].push_back(add(StepPart::kForward, "forward", {at}, m, false, times.forward_s,
+      forward_of_[at].push_back(add(StepPart::kForward, "forward", {at}, m, false,
+                                    replicas.forward_s(stage),
                                     {m == 0 ? fixed : 0, reserved * saved}));
     }
     if (const std::int64_t m = turn(slot, backward_slot(stage)); m >= 0) {
       const std::size_t before = previous_[at];
-      const std::uint32_t op = add(StepPart::kBackward, "backward", {at}, m, true, times.backward_s,
-                                   {0, reserved * memory.working_bytes});
+      const std::uint32_t op =
+          add(StepPart::kBackward, "backward", {at}, m, true, replicas.backward_s(stage),
+              {0, reserved * memory.working_bytes});
       if (const std::uint32_t forward = forward_of_[at][static_cast<std::size_t>(m)];
           forward != before)
         connect(forward, op);  // What the forward pass saved is held until then.

@@ -87,27 +87,38 @@ profiles_of(const Profiles& profiles, const DescribedPlan& plan, const Described
       .at(place);
 }
 
+using LayerFigure = double (*)(const LayerTimes& times, std::size_t layer);
+
+/// Of the profile at a position; no more than of a larger microbatch, which contradicts it.
+double figure_at(const std::vector<const LayerTimes*>& profiles, std::size_t at, LayerFigure figure,
+                 std::size_t layer) {
+  double least = figure(*profiles[at], layer);
+  for (std::size_t k = at + 1; k < profiles.size(); ++k)
+    least = std::min(least, figure(*profiles[k], layer));
+  return least;
+}
+
 /// Linear between two microbatches that were profiled, and beyond the last one. A smaller
 /// microbatch than the first takes no less than its share and no more than the first.
 double interpolated(const std::vector<const LayerTimes*>& profiles, std::int64_t microbatch,
-                    double (*figure)(const LayerTimes&, std::size_t), std::size_t layer) {
-  const auto next = std::ranges::lower_bound(profiles, microbatch, {}, &LayerTimes::microbatch);
-  if (next != profiles.end() && (*next)->microbatch == microbatch) return figure(**next, layer);
-  const auto samples = [](const LayerTimes* entry) {
-    return static_cast<double>(entry->microbatch);
+                    LayerFigure figure, std::size_t layer) {
+  const auto samples = [&](std::size_t at) {
+    return static_cast<double>(profiles[at]->microbatch);
   };
-  const double wanted = static_cast<double>(microbatch);
-  if (profiles.size() == 1) {
-    const LayerTimes* const only = profiles.front();
-    return figure(*only, layer) * std::max(1.0, wanted / samples(only));
-  }
-  const auto upper = std::clamp(next, profiles.begin() + 1, profiles.end() - 1);
-  const LayerTimes *const low = *(upper - 1), *const high = *upper;
-  const double from = figure(*low, layer), to = figure(*high, layer);
+  const auto wanted = static_cast<double>(microbatch);
+  const auto next = std::ranges::lower_bound(profiles, microbatch, {}, &LayerTimes::microbatch);
+  const auto position = static_cast<std::size_t>(next - profiles.begin());
+  if (next != profiles.end() && (*next)->microbatch == microbatch)
+    return figure_at(profiles, position, figure, layer);
+  if (profiles.size() == 1)
+    return figure_at(profiles, 0, figure, layer) * std::max(1.0, wanted / samples(0));
+  const std::size_t upper = std::clamp<std::size_t>(position, 1, profiles.size() - 1);
+  const std::size_t lower = upper - 1;
+  const double from = figure_at(profiles, lower, figure, layer);
+  const double to = figure_at(profiles, upper, figure, layer);
   const double value =
-      from + (to - from) * (wanted - samples(low)) / (samples(high) - samples(low));
-  if (wanted < samples(low)) return std::clamp(value, from * wanted / samples(low), from);
-  return wanted > samples(high) ? std::max(value, to) : value;
+      from + (to - from) * (wanted - samples(lower)) / (samples(upper) - samples(lower));
+  return wanted < samples(lower) ? std::clamp(value, from * wanted / samples(lower), from) : value;
 }
 
 double forward_of(const LayerTimes& times, std::size_t layer) { return times.forward_s[layer]; }
@@ -173,6 +184,7 @@ core::Result<StageTimes> stage_times(const Profiles& profiles, const DescribedPl
   const double updated = std::max(1.0, updated_parameters(*sizes));
   const double pass_s = update_s / updated / kPassesOfAdam;  // Of one element.
   StageTimes result;
+  result.pass_s = pass_s;
   for (const std::size_t layer : described.layers) {
     result.forward_s += interpolated(times, plan.microbatch, forward_of, layer);
     result.backward_s += interpolated(times, plan.microbatch, backward_of, layer);

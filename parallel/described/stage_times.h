@@ -14,6 +14,7 @@ struct StageTimes {
   /// Gradients are copied into buckets, scaled and copied back, whether or not there are replicas.
   double buckets_s = 0;
   double update_s = 0;
+  double pass_s = 0;  ///< Of an element that a kernel reads or writes.
 };
 
 /// Of one GPU, of all layers of a stage. Bytes are of one sample.

@@ -11,32 +11,55 @@
 namespace soapstone::parallel {
 namespace {
 
-/// One copy of a tensor, cut among the GPUs that send it, and gathered by those that receive it.
-core::Result<double> handover_s(const Profiles& profiles, const std::string& from,
-                                const std::string& to, std::int64_t senders, std::int64_t receivers,
-                                double bytes) {
-  const std::int64_t pairs = std::min(senders, receivers);
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      const double sent,
-      between_nodes_s(profiles, from, to, pairs, bytes / static_cast<double>(pairs)));
-  SOAPSTONE_ASSIGN_OR_RETURN(const double gathered,
-                             gathered_in_node_s(profiles, to, receivers, bytes));
-  return sent + gathered;
-}
-
+/// One copy of an activation or its gradient is cut among the GPUs that send it.
 core::Status add_handovers(const DescribedPlan& plan, const Profiles& profiles,
                            const std::vector<StageSizes>& sizes, AlikeReplicas& alike) {
   for (std::size_t s = 0; s + 1 < plan.stages.size(); ++s) {
     const DescribedStage &stage = plan.stages[s], &next = plan.stages[s + 1];
     const std::string &from = stage.devices[alike.first], &to = next.devices[alike.first];
-    const double bytes = sizes[s].output_bytes * static_cast<double>(plan.microbatch);
-    const std::int64_t senders = stage.tensor_parallel, receivers = next.tensor_parallel;
-    const auto there = handover_s(profiles, from, to, senders, receivers, bytes);
-    const auto back = handover_s(profiles, to, from, receivers, senders, bytes);
+    const std::int64_t pairs = std::min(stage.tensor_parallel, next.tensor_parallel);
+    const double bytes =
+        sizes[s].output_bytes * static_cast<double>(plan.microbatch) / static_cast<double>(pairs);
+    const auto there = between_nodes_s(profiles, from, to, pairs, bytes);
+    const auto back = between_nodes_s(profiles, to, from, pairs, bytes);
     for (const auto* const time : {&there, &back})
       if (!*time) return time->error().at(fmt::format("stages[{}]", s));
     alike.activation_s.push_back(*there);
     alike.gradient_s.push_back(*back);
+  }
+  return core::Done{};
+}
+
+// DeepSpeed's engine clears the tensor that it gathers, NCCL's parts are copied into it, and it is
+// cloned.
+constexpr double kPassesOfGathers = 5;
+
+/// A stage gathers the activation before its forward pass and the gradient before its backward
+/// pass. DeepSpeed keeps the stage's own result cut, too, and gathers it before the backward pass.
+core::Status add_gathers(const DescribedPlan& plan, const Profiles& profiles,
+                         const std::vector<StageSizes>& sizes, AlikeReplicas& alike) {
+  const bool is_deepspeed = plan.framework.handovers == HandoverOrder::kInTurn;
+  const double element_bytes = profiles.models.at(plan.model).element_bytes;
+  const std::size_t stages = plan.stages.size();
+  alike.forward_gathers_s.assign(stages, 0);
+  alike.backward_gathers_s.assign(stages, 0);
+  for (std::size_t s = 0; s < stages; ++s) {
+    const DescribedStage& stage = plan.stages[s];
+    if (stage.tensor_parallel == 1) continue;
+    const auto gathered = [&](std::size_t of) -> core::Result<double> {
+      const double bytes = sizes[of].output_bytes * static_cast<double>(plan.microbatch);
+      const double copies_s = kPassesOfGathers * alike.stages[s].pass_s * bytes / element_bytes;
+      SOAPSTONE_ASSIGN_OR_RETURN(
+          const double sent,
+          gathered_in_node_s(profiles, stage.devices[alike.first], stage.tensor_parallel, bytes));
+      return sent + (is_deepspeed ? copies_s : 0);
+    };
+    const core::Result<double> read = s > 0 ? gathered(s - 1) : 0.0;
+    const core::Result<double> made = s + 1 < stages ? gathered(s) : 0.0;
+    for (const auto* const time : {&read, &made})
+      if (!*time) return time->error().at(fmt::format("stages[{}]", s));
+    alike.forward_gathers_s[s] = *read;
+    alike.backward_gathers_s[s] = (is_deepspeed ? 2 : 1) * *made;
   }
   return core::Done{};
 }
@@ -58,6 +81,7 @@ core::Result<std::vector<AlikeReplicas>> alike_replicas(const DescribedPlan& pla
         alike.stages.push_back(times);
       }
       SOAPSTONE_RETURN_IF_ERROR(add_handovers(plan, profiles, sizes, alike));
+      SOAPSTONE_RETURN_IF_ERROR(add_gathers(plan, profiles, sizes, alike));
     }
     ++groups[group->second].count;
   }

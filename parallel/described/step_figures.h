@@ -18,9 +18,17 @@ struct AlikeReplicas {
   std::size_t first = 0;  ///< One of them.
   std::int64_t count = 0;
   std::vector<StageTimes> stages;
-  /// Seconds from each stage to the next, and of gradients back: over the network, and gathered by
-  /// the GPUs that receive.
+  /// Seconds over the network from each stage to the next, and of gradients back.
   std::vector<double> activation_s, gradient_s;
+  /// Seconds in which each stage gathers what it received, in its forward and backward passes.
+  std::vector<double> forward_gathers_s, backward_gathers_s;
+
+  double forward_s(std::size_t stage) const {
+    return stages[stage].forward_s + forward_gathers_s[stage];
+  }
+  double backward_s(std::size_t stage) const {
+    return stages[stage].backward_s + backward_gathers_s[stage];
+  }
 };
 
 struct StepFigures {

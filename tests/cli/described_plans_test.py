@@ -136,6 +136,15 @@ class DescribedPlans(unittest.TestCase):
         done = self.simulate(json.loads(plan), profiles=self.write("shown.json", json.loads(described_profiles)))
         self.assertEqual(done.stdout, shown, done.stderr)
 
+    def test_profiles_lie_beside_plans(self):
+        plan = self.write("plan.json", described("mine"))
+        done = run("plan-graph", "--simulate", plan, "--json", "-")
+        self.assertEqual(done.stdout, self.simulate(described("mine"), "--json", "-").stdout, done.stderr)
+        self.profiles.rename(self.folder / "others.json")
+        done = run("plan-graph", "--simulate", plan)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no --profiles: " + str(self.profiles), done.stderr)
+
     def test_nodes_that_are_others_are_warned_of(self):
         plan = described("mine")
         plan["nodes"] = 1
@@ -147,8 +156,7 @@ class DescribedPlans(unittest.TestCase):
         self.fails(2, "--topology is for planning", described("mine"), "--topology", "local")
         self.fails(2, "--train is for planning", described("mine"), "--train")
         for arguments, text in ((["gpt"], "--topology is required"), (["--topology", "local"], "model is required"),
-                                (["gpt", "--topology", "local", "--profiles", self.profiles], "--simulate"),
-                                (["--simulate", self.write("plan.json", described("mine"))], "--profiles")):
+                                (["gpt", "--topology", "local", "--profiles", self.profiles], "--simulate")):
             done = run("plan-graph", *arguments)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(text, done.stderr)

@@ -64,21 +64,26 @@ TEST(DescribedStep, OneStageAddsUpItsLayers) {
 }
 
 // A copy of 100 MB crosses a link of 1 GB/s in 0.1 s, and two GPUs gather it at 10 GB/s from halves
-// in 0.005 s. Stage 1 (15 s a microbatch) is the slowest, and holds the link before each of its
-// forward passes: first for an activation, later for a gradient and an activation.
+// in 0.005 s, with 5 passes over 25 million elements. Stage 1 (15 s a microbatch) is the slowest,
+// and holds the link before each of its forward passes: first for an activation, later for a
+// gradient and an activation.
+constexpr double kWireS = 0.1, kSentInNodeS = 0.005, kGatherS = kSentInNodeS + 5 * 0.04 * 25 / 35;
+
 TEST(DescribedStep, StagesHoldEachOtherWhileTheyHandOver) {
-  constexpr double kHandoverS = 0.105;
   const DescribedOutcome outcome = outcome_of(described_plan());
-  const double filling = 3 + kHandoverS;  // The first forward pass of stage 0, and its activation.
-  const double last_backward = kHandoverS + 6;
-  const double passes = filling + 4 * 15 + 3 * 2 * kHandoverS + last_backward;
+  const double filling = 3 + kWireS;  // The first forward pass of stage 0, and its activation.
+  // A gradient, which is gathered as is the result that it is of.
+  const double last_backward = kWireS + 2 * kGatherS + 6;
+  const double passes = filling + 4 * (kGatherS + 15) + 3 * 2 * kWireS + last_backward;
   // Behind it, stage 0 sums and updates 15 of the 35 million parameters.
   EXPECT_NEAR(outcome.iteration_s, passes + (kBucketsS + kUpdateS) * 15 / 35, 1e-6);
-  EXPECT_NEAR(outcome.stages[1].handover_s, 4 * 2 * kHandoverS, 1e-9);
+  EXPECT_NEAR(outcome.stages[0].handover_s, 4 * (2 * kWireS + 2 * kGatherS), 1e-9);
+  EXPECT_NEAR(outcome.stages[1].handover_s, 4 * (2 * kWireS + kGatherS), 1e-9);
 
   StepJson both_ways = described_plan();
   both_ways["framework"]["handovers"] = "both_ways";
-  EXPECT_NEAR(outcome_of(both_ways).iteration_s, outcome.iteration_s - 3 * kHandoverS, 1e-6);
+  const double less_s = 3 * kWireS + 4 * (kGatherS - kSentInNodeS) + 2 * kGatherS - kSentInNodeS;
+  EXPECT_NEAR(outcome_of(both_ways).iteration_s, outcome.iteration_s - less_s, 1e-6);
 }
 
 // An embedding's gradient: 4 passes over its 10 million parameters, 2 over its result of 25 million
@@ -119,6 +124,14 @@ TEST(DescribedStep, MicrobatchesBetweenProfilesAreInterpolated) {
   EXPECT_NEAR(outcome_of(plan, profiles).stages[0].compute_s, 2 * (32 + 8 * 16), 1e-9);
 }
 
+TEST(DescribedStep, AMicrobatchTakesNoLongerThanALargerOne) {
+  StepJson profiles = described_profiles();
+  for (StepJson& entry : profiles["profiles"]["small"]["fast"])
+    if (entry["microbatch"] == 1)
+      entry["forward_s"] = {7, 2, 2, 3};  // 4 samples of layer 0 take 4.
+  EXPECT_NEAR(outcome_of(single_stage(5), profiles).stages[0].compute_s, 5 * (4 + 7 + 16), 1e-9);
+}
+
 TEST(DescribedStep, AStepOfVeryManyMicrobatchesGoesOnAtItsPace) {
   const std::int64_t many = 100'000;
   const DescribedOutcome outcome = outcome_of(single_stage(many));
@@ -128,7 +141,7 @@ TEST(DescribedStep, AStepOfVeryManyMicrobatchesGoesOnAtItsPace) {
   StepJson plan = described_plan();
   plan["microbatches"] = plan["global_batch"] = many;
   const double pace = outcome_of(plan).iteration_s / static_cast<double>(many);
-  EXPECT_NEAR(pace, 15 + 2 * 0.105, 1e-3);
+  EXPECT_NEAR(pace, 15 + 2 * kWireS + kGatherS, 1e-3);
 }
 
 TEST(DescribedStep, MemoryIsWhatAFullStageHoldsAtOnce) {
