@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "jobs/base/usage_error.h"
 

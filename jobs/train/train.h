@@ -1,6 +1,7 @@
 // train(): one step of training as an ONNX model: forward, gradients, update.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/base/check.h"
 #include "jobs/base/usage_error.h"
 
 namespace soapstone::jobs {

@@ -52,9 +52,9 @@ class Rewriting {
 
   core::Status replace(const Found& found) {
     const std::size_t first_new = step_.graph.node_bound();
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        rules::Applied applied,
-        rules::apply_and_follow(step_.graph, rules_[found.rule], found.match));
+    auto attempt = rules::apply_and_follow(step_.graph, rules_[found.rule], found.match);
+    if (!attempt) return core::Done{};  // Its target has no results of these types.
+    rules::Applied applied = *std::move(attempt);
     for (std::size_t k = 0; k < applied.results.size(); ++k)
       rename(found.match.outputs[k], applied.results[k]);
     step_.graph = std::move(applied.graph);

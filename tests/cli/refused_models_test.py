@@ -209,6 +209,7 @@ class OtherCommands(unittest.TestCase):
                         ["compare-graphs", P / "a", file, "--json", file],
                         ["bench-graph", file, "--json", link],
                         ["plan-graph", file, "--topology", "local", "-o", file],
+                        ["train-graph", file, "-o", file],
                         ["inspect-plan", file, "--svg", link]):
             self.refuses(2, "would overwrite the ", *command)
         self.refuses(2, "--json would overwrite the rules", "verify-rules", file, "--json", link)

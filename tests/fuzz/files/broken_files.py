@@ -278,7 +278,8 @@ def attempt(rng, files, folder, kinds=KINDS):
             ["compare-graphs", model, model, "--samples", "1"],
             ["optimize-graph", model, "-o", out, "--only-rules", files.rules, "--allow-unproved",
              "--costs", "roofline", "--verify", "1", "--cost-db", "none"],
-            ["plan-graph", model, "--topology", files.topology, "--jobs", "1", "--onnx", out]])
+            ["plan-graph", model, "--topology", files.topology, "--jobs", "1", "--onnx", out],
+            ["train-graph", model, "-o", out]])
     if kind == "rules":
         rules = folder / "broken.rules"
         rules.write_text(broken_text(rng, rng.choice(files.rule_text.split("\n\n"))))

@@ -49,6 +49,18 @@ TEST(OrdinaryGradients, LeaveNoGradientOperatorInAPerceptronButThatOfItsLoss) {
   EXPECT_EQ(gradients_in(rewritten(graph_of(mlp()))), 1u);
 }
 
+/// The law of relu has a constant of type f32.
+TEST(OrdinaryGradients, AreLeftWhereALawHasNoSuchTypes) {
+  const core::Graph forward = graph_of(
+      "graph half\n  x: f16[2, 3]\n  w: f16[3, 4] = {1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, "
+      "-1}\n  y = matmul(x, w)\n  z = relu(y)\n  return z\n");
+  const TrainingStep step = rewritten(forward, {.loss = Loss::kSquared});
+  std::size_t left = 0;
+  for (const core::NodeId id : step.graph.order())
+    left += step.graph.node(id).op->name == "relu_grad";
+  EXPECT_EQ(left, 1u);
+}
+
 TEST(OrdinaryGradients, KeepResultsInsteadOfWhatTheyWereComputedFrom) {
   const core::Graph forward = graph_of(mlp());
   const auto plain = training_step(forward).value();
