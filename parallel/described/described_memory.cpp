@@ -11,7 +11,7 @@ std::int64_t microbatches_under_way(const DescribedPlan& plan, std::size_t stage
 
 DescribedMemory described_memory(const DescribedPlan& plan, const StageSizes& sizes,
                                  std::size_t stage) {
-  constexpr double kBytesOfMb = 1e6;
+  constexpr double kMegabyte = 1e6;
   const DescribedFramework& framework = plan.framework;
   const auto samples = static_cast<double>(plan.microbatch);
   std::int64_t gpus = 0;
@@ -28,7 +28,7 @@ DescribedMemory described_memory(const DescribedPlan& plan, const StageSizes& si
         sizes.parameter_bytes * std::min(1.0, framework.bucket_elements / sizes.parameters);
   memory.fragment_bytes = framework.fragmentation * (memory.saved_bytes + memory.working_bytes);
   const double groups = gpus == 1 ? 0 : static_cast<double>(framework.communicators);
-  memory.framework_bytes = (framework.context_mb + groups * framework.communicator_mb) * kBytesOfMb;
+  memory.framework_bytes = (framework.context_mb + groups * framework.communicator_mb) * kMegabyte;
   return memory;
 }
 

@@ -121,9 +121,9 @@ double interpolated(const std::vector<const LayerTimes*>& profiles, std::int64_t
   return wanted < samples(lower) ? std::clamp(value, from * wanted / samples(lower), from) : value;
 }
 
-double forward_of(const LayerTimes& times, std::size_t layer) { return times.forward_s[layer]; }
-double backward_of(const LayerTimes& times, std::size_t layer) { return times.backward_s[layer]; }
-double update_of(const LayerTimes& times, std::size_t) { return times.update_s; }
+double forward_s_of(const LayerTimes& times, std::size_t layer) { return times.forward_s[layer]; }
+double backward_s_of(const LayerTimes& times, std::size_t layer) { return times.backward_s[layer]; }
+double update_s_of(const LayerTimes& times, std::size_t) { return times.update_s; }
 
 /// What `update_s` is of: the first layer, the second one twice and the last.
 double updated_parameters(const LayerSizes& sizes) {
@@ -180,14 +180,14 @@ core::Result<StageTimes> stage_times(const Profiles& profiles, const DescribedPl
       const std::vector<const LayerTimes*> times,
       profiles_of(profiles, plan, described, device, place_of(stage, replica)));
   const ProfiledModel& model = profiles.models.at(plan.model);
-  const double update_s = interpolated(times, plan.microbatch, update_of, 0);
+  const double update_s = interpolated(times, plan.microbatch, update_s_of, 0);
   const double updated = std::max(1.0, updated_parameters(*sizes));
   const double pass_s = update_s / updated / kPassesOfAdam;  // Of one element.
   StageTimes result;
   result.pass_s = pass_s;
   for (const std::size_t layer : described.layers) {
-    result.forward_s += interpolated(times, plan.microbatch, forward_of, layer);
-    result.backward_s += interpolated(times, plan.microbatch, backward_of, layer);
+    result.forward_s += interpolated(times, plan.microbatch, forward_s_of, layer);
+    result.backward_s += interpolated(times, plan.microbatch, backward_s_of, layer);
     if (layer == 0 && model.begins_with_embedding)
       result.backward_s +=
           pass_s * (kPassesOfEmbedding * sizes->parameters[0] +
