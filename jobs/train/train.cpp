@@ -91,6 +91,15 @@ core::Result<parallel::TrainingStep> written_out(parallel::TrainingStep step, Tr
   return with_standard_operators(std::move(step));
 }
 
+/// An error about an opaque node says why it is one, too.
+core::Error with_reason(core::Error error, const TrainedModel& model) {
+  for (const models::OpaqueNode& node : model.opaque)
+    if (!node.name.empty() &&
+        error.message.find(fmt::format("'{}'", node.name)) != std::string::npos)
+      error.message += fmt::format("; {}: {}", node.op_type, node.reason);
+  return error;
+}
+
 void describe(const TrainedModel& model, const std::vector<TensorId>& frozen,
               const parallel::TrainingStep& step, TrainOutcome& outcome) {
   std::vector<TensorId> changed = frozen;
@@ -131,7 +140,7 @@ core::Result<TrainOutcome> train(const TrainRequest& request, const Context& con
     return in_model(core::invalid_input("it has no initializers with floating-point elements",
                                         "name inputs or constants to train in `weight`"));
   auto step = parallel::training_step(trained->graph, options);
-  if (!step) return in_model(step.error());
+  if (!step) return in_model(with_reason(step.error(), model));
   TrainOutcome outcome;
   outcome.path = request.output;
   outcome.forward_nodes = model.graph.order().size();

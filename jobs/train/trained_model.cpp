@@ -22,7 +22,7 @@ core::Result<TrainedModel> built(const TrainedModelRequest& request) {
       models::BuiltNetwork network,
       models::build_network(request.model, settings, {.seed = request.seed}));
   return TrainedModel{
-      std::move(network.graph), models::new_header(), std::move(network.weights), {}, {}};
+      std::move(network.graph), models::new_header(), std::move(network.weights), {}, {}, {}};
 }
 
 core::Result<models::OnnxModel> read_file(const TrainedModelRequest& request,
@@ -47,7 +47,9 @@ core::Result<TrainedModel> load_trained_model(const TrainedModelRequest& request
   SOAPSTONE_RETURN_IF_ERROR(check_known_sizes(model.graph, "a step of training"));
   SOAPSTONE_ASSIGN_OR_RETURN(models::TrainingNotes notes,
                              models::read_training_notes(request.model));
-  TrainedModel trained{std::move(model.graph), model.header, {}, {}, std::move(notes.dropouts)};
+  TrainedModel trained{
+      std::move(model.graph),       model.header, {}, {}, std::move(notes.dropouts),
+      std::move(model.opaque_nodes)};
   for (std::size_t k = 0; k < trained.graph.tensor_bound(); ++k) {
     const core::TensorId id(k);
     if (!trained.graph.contains(id)) continue;

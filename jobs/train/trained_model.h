@@ -29,6 +29,7 @@ struct TrainedModel {
   std::vector<core::TensorId> weights;
   std::map<core::TensorId, double> momenta;  ///< Of batch norms, by first result.
   std::vector<std::string> dropouts;         ///< As messages name them.
+  std::vector<models::OpaqueNode> opaque;    ///< Nodes without a meaning that is known.
 };
 
 /// Errors: those of reading; kUsage if what is for built-in networks is given with a file, or the

@@ -210,6 +210,10 @@ class Train(unittest.TestCase):
         file = model(self.path / "dropout.onnx", nodes, {"w": W})
         self.refused(4, "'drops' (Dropout)", file)
         self.refused(4, "--drop-dropout", file)
+        training = [nodes[0], helper.make_node("Dropout", ["h", "r", "t"], ["y"], "drops")]
+        flags = {"r": np.array(0.5, np.float32), "t": np.array(True)}
+        self.refused(4, "; Dropout: ", model(self.path / "on.onnx", training, {"w": W, **flags}),
+                     "--drop-dropout", "--loss", "mse")
         step = self.step(file, "--drop-dropout", "--loss", "mse")
         self.assertAlmostEqual(step.run({"x": X, "target": TARGET}, 0.1)["loss"],
                                ((X @ W - TARGET) ** 2).mean(), 4)
@@ -230,6 +234,14 @@ class Train(unittest.TestCase):
         graph = model(self.path / "secret.onnx", nodes, {"w": W}, domains=["mine"], sizes=(6, 4))
         self.refused(4, "secret", graph, "--loss", "mse")
         self.refused(4, "secret.onnx", graph, "--loss", "mse")
+
+    def test_a_batch_that_a_node_does_not_allow_is_explained(self):
+        shape = np.array([6, 4], np.int64)
+        nodes = [*linear(), helper.make_node("Reshape", ["y", "shape"], ["z"], "fixed")]
+        file = model(self.path / "fixed.onnx", nodes, {"w": W, "b": B, "shape": shape}, shape=(1, 5),
+                     result="z", sizes=(6, 4))
+        self.refused(4, "'fixed'", file, "--batch", "3", "--loss", "mse")
+        self.refused(4, "; Reshape: ", file, "--batch", "3", "--loss", "mse")
 
     def test_wrong_requests_are_refused(self):
         file = self.linear()
