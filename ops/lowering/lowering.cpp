@@ -1,4 +1,4 @@
-// The rules, one for each kind of expression.
+// The rules, one for each kind of expression but sums and maxima (lowering_sums.cpp).
 #include "ops/lowering/lowering.h"
 
 #include <fmt/format.h>
@@ -8,8 +8,6 @@
 #include <limits>
 
 #include "ops/definition/indexing.h"
-#include "ops/lowering/contraction.h"
-#include "ops/lowering/equation_tables.h"
 #include "ops/lowering/reading.h"
 
 namespace soapstone::ops {
@@ -25,24 +23,7 @@ double real(const Rational& r) {
                          : -std::numeric_limits<double>::infinity();
 }
 
-Spread number_of(double value) { return {value, {}, {}}; }
-
 }  // namespace
-
-/// A product: coefficient · Π factors / Π divisors where the constraints hold.
-struct Lowering::Product {
-  double coefficient = 1;
-  std::vector<Spread> factors, divisors;
-  std::vector<IndexTable> masks;
-};
-
-/// A sum or a maximum runs over the variables where no mask is 0.
-struct Lowering::Domain {
-  std::vector<Symbol> variables;
-  std::vector<Constraint> constraints;
-  std::vector<IndexTable> masks;
-  Expr body;
-};
 
 Lowering::Lowering(SharedNodes& nodes, const Semantics& semantics, std::span<const TensorId> inputs,
                    core::DataType type)
@@ -244,106 +225,6 @@ Spread Lowering::guarded(const ExprNode& e) {
   std::vector<IndexTable> masks;
   add_masks(e.constraints, masks);
   return with_masks(value(e.arguments[0]), masks, 0);
-}
-
-// --- Sums and maxima ----------------------------------------------------------------------------
-
-/// Bounds that depend on other variables become conditions.
-void Lowering::declare(const std::vector<Binder>& binders, Domain& domain) {
-  for (const Binder& b : binders) {
-    const auto low = space_.tabulate(b.low), high = space_.tabulate(b.high);
-    if (!low || !high) {
-      nodes_.fail(core::unsupported("written with standard operators it takes large tables"));
-      return;
-    }
-    const std::int64_t least = *std::ranges::min_element(low->values);
-    const std::int64_t most = *std::ranges::max_element(high->values);
-    space_.add(b.variable, least, std::max<std::int64_t>(most - least, 1));
-    if (most <= least || !low->axes.empty())
-      domain.constraints.push_back(at_least(b.variable, b.low));
-    if (most <= least || !high->axes.empty())
-      domain.constraints.push_back(less(b.variable, b.high));
-    domain.variables.push_back(b.variable);
-  }
-}
-
-/// Sums inside of sums are one.
-Lowering::Domain Lowering::enter(const Expr& e, bool solves) {
-  Domain domain;
-  domain.body = e;
-  while (domain.body->kind == ExprKind::kSum || domain.body->kind == ExprKind::kGuard) {
-    declare(domain.body->binders, domain);
-    const auto& more = domain.body->constraints;
-    domain.constraints.insert(domain.constraints.end(), more.begin(), more.end());
-    domain.body = domain.body->arguments[0];
-  }
-  if (solves) solve_equations(space_, domain.variables, domain.constraints, domain.masks);
-  add_masks(domain.constraints, domain.masks);
-  return domain;
-}
-
-Spread Lowering::sum(const Expr& e) {
-  const Domain domain = enter(e, true);
-  return nodes_.error() ? number_of(0) : summed(domain.body, domain);
-}
-
-Spread Lowering::summed(const Expr& body, const Domain& domain) {
-  if (body->kind == ExprKind::kAdd) {
-    Spread sum = number_of(0);
-    for (const Expr& term : body->arguments) {
-      const Spread part = summed(term, domain);
-      if (nodes_.error()) return sum;
-      sum = ops_.plus(sum, part);
-    }
-    return sum;
-  }
-  Product product;
-  collect(body, product);
-  if (nodes_.error()) return number_of(0);
-  for (const Spread& divisor : product.divisors)
-    product.factors.push_back(ops_.over(number_of(1), divisor));
-  product.masks.insert(product.masks.end(), domain.masks.begin(), domain.masks.end());
-  const auto is_summed = [&](const std::vector<Symbol>& axes) {
-    return std::ranges::any_of(axes, [&](Symbol v) {
-      return std::ranges::find(domain.variables, v) != domain.variables.end();
-    });
-  };
-  std::vector<Spread> inside, outside;
-  for (Spread& factor : product.factors)
-    (is_summed(factor.axes) ? inside : outside).push_back(ops_.as(factor, ops_.type()));
-  std::vector<IndexTable> inner, outer;
-  for (const IndexTable& mask : product.masks)
-    (is_summed(mask.axes) ? inner : outer).push_back(mask);
-  if (nodes_.error()) return number_of(0);
-  mask_factors(inside, inner);
-  if (std::ranges::any_of(inside, [](const Spread& x) { return x.number.has_value(); }))
-    return number_of(0);  // No place fits.
-  Spread x = contract(nodes_, space_, ops_, std::move(inside), domain.variables);
-  for (const Spread& factor : outside)
-    if (!nodes_.error()) x = ops_.times(x, factor);
-  if (nodes_.error()) return number_of(0);
-  return with_masks(ops_.times(x, number_of(product.coefficient)), outer, 0);
-}
-
-Spread Lowering::maximum(const ExprNode& e) {
-  constexpr double kLowest = -std::numeric_limits<double>::infinity();
-  std::optional<Spread> largest;
-  for (const Alternative& a : e.alternatives) {
-    Domain domain;
-    declare(a.binders, domain);
-    domain.constraints.insert(domain.constraints.end(), a.constraints.begin(), a.constraints.end());
-    add_masks(domain.constraints, domain.masks);
-    Spread x = with_masks(value(a.body), domain.masks, kLowest);
-    if (nodes_.error()) return number_of(0);
-    if (!x.number) x = ops_.reduced("reduce_max", x, domain.variables);
-    if (!largest)
-      largest = x;
-    else if (largest->number && x.number)
-      largest = number_of(std::max(*largest->number, *x.number));
-    else if (!nodes_.error())
-      largest = ops_.binary("max", *largest, x);
-  }
-  return largest ? *largest : number_of(kLowest);
 }
 
 }  // namespace soapstone::ops

@@ -24,8 +24,19 @@ class Lowering {
     Spread value;
     std::vector<bool> has_dim;
   };
-  struct Product;
-  struct Domain;
+  /// A product: coefficient · Π factors / Π divisors where no mask is 0.
+  struct Product {
+    double coefficient = 1;
+    std::vector<Spread> factors, divisors;
+    std::vector<IndexTable> masks;
+  };
+  /// A sum or a maximum runs over the variables where no mask is 0.
+  struct Domain {
+    std::vector<Symbol> variables;
+    std::vector<Constraint> constraints;
+    std::vector<IndexTable> masks;
+    Expr body;
+  };
 
   Spread value(const Expr& e);
   Spread element(const ExprNode& e);

@@ -19,6 +19,8 @@ struct Spread {
   std::vector<Symbol> axes;  ///< In the order of the space.
 };
 
+inline Spread number_of(double value) { return {value, {}, {}}; }
+
 /// Intermediate tensors with more elements are refused.
 inline constexpr std::int64_t kMostSpreadElements = std::int64_t{1} << 29;
 

@@ -7,9 +7,10 @@
 namespace soapstone::parallel {
 
 /// The step with every gradient rewritten that a rule has as its source; the first rule that
-/// matches is taken, unless its target does not exist for the types of the elements. What a target computes that the forward pass has computed already is taken
-/// from there, so that kept results become fewer. Rules are believed: the caller has seen to their
-/// proofs. Errors: kInvalidInput if a rewritten step is no graph any more.
+/// matches is taken, unless its target does not exist for the types of the elements. What a target
+/// computes that the forward pass has computed already is taken from there, so that kept results
+/// become fewer. Rules are believed: the caller has seen to their proofs. Errors: kInvalidInput if
+/// a rewritten step is no graph any more.
 core::Result<TrainingStep> with_ordinary_gradients(TrainingStep step, const rules::RuleSet& rules);
 
 }  // namespace soapstone::parallel
