@@ -27,8 +27,8 @@ class Digits {
   /// Precondition: number() gave it.
   std::size_t dimension(std::int8_t number) const { return digit(number).dim; }
 
-  /// How far apart, in elements of the dimension, consecutive values of the digit are, and after how
-  /// many they repeat; never, if `period` is 0.
+  /// How far apart, in elements of the dimension, consecutive values of the digit are, and after
+  /// how many they repeat; never, if `period` is 0.
   struct Digit {
     std::size_t dim;
     std::int64_t stride, period;

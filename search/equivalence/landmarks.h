@@ -11,8 +11,8 @@ namespace soapstone::search {
 
 /// Samples are drawn about these in addition to what the sampled graph shows by itself.
 struct Landmarks {
-  /// Landmarks of another graph that is compared with it (landmarks_by_input); inputs beyond its own
-  /// are the sampled graph's alone.
+  /// Landmarks of another graph that is compared with it (landmarks_by_input); inputs beyond its
+  /// own are the sampled graph's alone.
   std::vector<std::vector<double>> by_input;
   /// Factors of ordinary inputs that take a number inside the graph across one that it is compared
   /// with or clipped at.
