@@ -1,4 +1,4 @@
-// What plan-graph --simulate prints.
+// The report of plan-graph --simulate.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace soapstone::cli {
 
-/// Of one plan: its stages and its timeline; of several: a line for each.
+/// One plan has a line for each stage and a timeline; several have a line each.
 std::string described_text(std::span<const parallel::DescribedOutcome> outcomes);
 /// An object with a key for each plan, its id.
 std::string described_json(std::span<const parallel::DescribedOutcome> outcomes);

@@ -1,4 +1,4 @@
-// What train-graph prints.
+// The report of train-graph.
 #pragma once
 
 #include <string>

@@ -16,8 +16,8 @@ struct TrainRequest {
   std::string output;  ///< Path of the file to write.
   parallel::Loss loss = parallel::Loss::kChosen;
   parallel::Optimizer optimizer = parallel::Optimizer::kSgd;
-  /// Of the update: momentum, nesterov (1), beta1 and beta2, epsilon, weight_decay; as far as the
-  /// optimizer has them.
+  /// Settings of the update: momentum, nesterov (1), beta1 and beta2, epsilon, weight_decay; as far
+  /// as the optimizer has them.
   std::map<std::string, double> settings;
   /// Inputs and constants that are trained besides the initializers: names or patterns, as below.
   std::vector<std::string> weights;

@@ -15,7 +15,7 @@ namespace soapstone::jobs {
 struct TrainedModelRequest {
   std::string model;  ///< Path of an ONNX file, or the name of a built-in network.
   std::map<std::string, std::int64_t> set;  ///< Parameters of a built-in network.
-  std::uint64_t seed = 0;                   ///< Of the weights of a built-in network.
+  std::uint64_t seed = 0;                   ///< Draws the weights of a built-in network.
   Shapes shapes;                            ///< Sizes that a file leaves open.
   /// Samples; in a file, the first size of inputs that leave it open or have 1 there.
   std::optional<std::int64_t> batch;
@@ -27,7 +27,7 @@ struct TrainedModel {
   /// Floating constants of at least one dimension that the file calls initializers, or that the
   /// network was built with.
   std::vector<core::TensorId> weights;
-  std::map<core::TensorId, double> momenta;  ///< Of batch norms, by first result.
+  std::map<core::TensorId, double> momenta;  ///< Batch norms have one, by first result.
   std::vector<std::string> dropouts;         ///< As messages name them.
   std::vector<models::OpaqueNode> opaque;    ///< Nodes without a meaning that is known.
 };

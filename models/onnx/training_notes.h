@@ -1,4 +1,4 @@
-// What a model file says that matters to training alone: reading it for inference loses this.
+// Notes of a model file that matter to training alone: reading it for inference loses them.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,8 @@ namespace soapstone::models {
 struct TrainingNotes {
   std::set<std::string> initializers;  ///< Their names: what a file calls its weights.
   std::vector<std::string> dropouts;   ///< Dropout nodes that drop something, as messages say it.
-  std::map<std::string, double> momenta;  ///< Of batch norms, by the name of the first result.
+  std::map<std::string, double>
+      momenta;  ///< Batch norms have one, by the name of the first result.
 };
 
 /// Errors: those of parsing a model file.

@@ -47,7 +47,7 @@ using InferFunction = std::function<std::vector<core::TensorType>(InferContext&)
 /// The comprehension. Called with types that passed `infer`.
 using SemanticsFunction = std::function<Semantics(const OpInstance&)>;
 
-/// What a node becomes in training, where that differs from what it is in inference.
+/// The results of a node in training, where it is something else than in inference.
 struct TrainingForm {
   std::vector<core::TensorId> results;
   /// Inputs, by number, that a step of training replaces, and what replaces them.

@@ -1,4 +1,5 @@
-// By the image: what a convolution gathers, its transpose spreads. By the kernel: a convolution of
+// The gradient by the image is a transpose, which spreads what a convolution gathers. The one by
+// the kernel is a convolution of
 // image and cotangent in which samples take the place of channels, and stride and dilation that of
 // each other. Each group is one of that convolution, too.
 #include "ops/lowering/convolution_gradients.h"

@@ -34,7 +34,7 @@ class SpreadOps {
   core::DataType type_of(const Spread& x) const;
   /// A number becomes a scalar.
   Spread as(const Spread& x, core::DataType type);
-  /// As a bool: whether it is not 0.
+  /// A bool that says whether the value is not 0.
   Spread condition(const Spread& x);
   /// An operator of operands that are broadcast to each other.
   Spread broadcast(std::string_view op, std::vector<Spread> operands);

@@ -11,7 +11,7 @@ namespace soapstone::parallel {
 struct DescribedMemory {
   double parameter_bytes = 0, gradient_bytes = 0;
   double state_bytes = 0;    ///< Adam's two.
-  double saved_bytes = 0;    ///< Of all microbatches that are under way.
+  double saved_bytes = 0;    ///< All microbatches under way have some.
   double working_bytes = 0;  ///< Gradients of what one layer saved, while its backward pass runs.
   double bucket_bytes = 0;   ///< Copies of gradients that are summed together.
   double fragment_bytes = 0;

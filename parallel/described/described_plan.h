@@ -12,7 +12,7 @@
 namespace soapstone::parallel {
 
 struct DescribedStage {
-  std::vector<std::size_t> layers;   ///< Of the model, consecutive.
+  std::vector<std::size_t> layers;   ///< Consecutive numbers of the model's.
   std::vector<std::string> devices;  ///< The kind of each replica's GPUs.
   std::int64_t tensor_parallel = 1;  ///< GPUs of a replica, on a node of their own.
 };
@@ -23,7 +23,7 @@ enum class HandoverOrder : std::uint8_t {
   kBothWays,  ///< An activation and the gradient that comes back at a time: Megatron-LM.
 };
 
-/// What the framework adds to a plan. Units: MB are 10⁶ bytes.
+/// The framework's part in a plan. Units: MB are 10⁶ bytes.
 struct DescribedFramework {
   HandoverOrder handovers = HandoverOrder::kInTurn;
   /// The CUDA context of a process with PyTorch's and cuBLAS's kernels and workspaces.
@@ -32,7 +32,7 @@ struct DescribedFramework {
   std::int64_t communicators = 5;
   /// Buffers of NCCL for one of them: 688 on four A100 with NVLink (NVIDIA/nccl, issue 964).
   double communicator_mb = 688;
-  /// What PyTorch's caching allocator reserves beyond what is allocated, as a share of activations.
+  /// PyTorch's caching allocator reserves more than is allocated: by this share of activations.
   double fragmentation = 0.05;
   /// Gradients are copied together into buckets of so many elements and summed there: DeepSpeed's
   /// MEMORY_OPT_ALLREDUCE_SIZE.

@@ -19,8 +19,8 @@ struct DescribedStageOutcome {
   double handover_s = 0;  ///< Over the network and gathering in the node.
   double waiting_s = 0;   ///< The rest of the step.
   DescribedMemory memory;
-  std::string smallest_device;  ///< Of the stage's devices, the one with the least memory.
-  double device_bytes = 0;      ///< What that has.
+  std::string smallest_device;  ///< The stage's device with the least memory.
+  double device_bytes = 0;      ///< The memory of that device.
 
   bool fits() const { return memory.total_bytes() <= device_bytes; }
 };
@@ -33,10 +33,10 @@ struct DescribedOutcome {
   std::vector<DescribedStageOutcome> stages;
   SimulatedStep step;  ///< A lane for each stage of replicas that are not alike.
   std::int64_t told_microbatches =
-      0;  ///< Of the step above; fewer than all where those are too many.
+      0;  ///< `step` has so many: fewer than all where all are too many.
 
   bool fits() const;
-  double peak_bytes() const;  ///< Of the fullest GPU.
+  double peak_bytes() const;  ///< The fullest GPU's.
 };
 
 /// After D. Narayanan et al., arXiv 2104.04473, section 2.2 (the schedule), and the instructions of

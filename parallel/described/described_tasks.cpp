@@ -99,7 +99,7 @@ class DescribedStepMaker {
     return static_cast<std::int64_t>(2 * stages_ - 1 - stage);
   }
 
-  /// What passes between a stage and the next before the passes of a slot: the gradient that the
+  /// Tensors that a stage and the next exchange before the passes of a slot: the gradient that the
   /// stage reads now, and the activation that the next one reads now.
   void add_handover(std::size_t k, std::size_t stage, std::int64_t slot) {
     const AlikeReplicas& replicas = figures_.replicas[k];
@@ -135,7 +135,7 @@ class DescribedStepMaker {
               {0, reserved * memory.working_bytes});
       if (const std::uint32_t forward = forward_of_[at][static_cast<std::size_t>(m)];
           forward != before)
-        connect(forward, op);  // What the forward pass saved is held until then.
+        connect(forward, op);  // The forward pass's results are held until then.
     }
   }
 
@@ -189,7 +189,7 @@ class DescribedStepMaker {
   const std::size_t kinds_, stages_;
   ProblemBuilder builder_;
   SimulatedStep step_;
-  std::vector<std::size_t> previous_;                   ///< Of each lane: its last operator.
+  std::vector<std::size_t> previous_;                   ///< By lane: its last operator.
   std::vector<std::vector<std::uint32_t>> forward_of_;  ///< By lane and microbatch.
   std::vector<std::uint32_t> lanes_of_;                 ///< How many an operator has.
 };

@@ -1,5 +1,5 @@
-// What was measured of models, devices and links somewhere else: times of layers on one node, what
-// a layer holds, and how fast nodes and the GPUs of a node send. Knows no plan.
+// Figures of models, devices and links that were measured somewhere else: times of layers on one
+// node, what a layer holds, and how fast nodes and the GPUs of a node send. Knows no plan.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 
 namespace soapstone::parallel {
 
-/// What one GPU has of each layer at one degree of tensor parallelism. Units: elements; activations
-/// and outputs are of one sample, outputs are whole.
+/// The share of one GPU in each layer at one degree of tensor parallelism. Units: elements;
+/// activations and outputs are of one sample, outputs are whole.
 struct LayerSizes {
   std::vector<double> parameters, saved_activations, outputs;
 };
@@ -36,7 +36,7 @@ struct ProfiledDevice {
 struct LayerTimes {
   std::int64_t tensor_parallel = 1, microbatch = 1;
   std::vector<double> forward_s, backward_s;
-  /// Of a model of the first layer, two of the second and the last one.
+  /// One update of a model of the first layer, two of the second and the last one.
   double update_s = 0;
 };
 

@@ -67,7 +67,7 @@ core::Status check_device(const Profiles& profiles, const DescribedStage& stage,
   return core::Done{};
 }
 
-/// Those of one degree of tensor parallelism, by ascending microbatches.
+/// The profiles of one degree of tensor parallelism, by ascending microbatches.
 core::Result<std::vector<const LayerTimes*>>
 profiles_of(const Profiles& profiles, const DescribedPlan& plan, const DescribedStage& stage,
             const std::string& device, const std::string& place) {
@@ -89,7 +89,8 @@ profiles_of(const Profiles& profiles, const DescribedPlan& plan, const Described
 
 using LayerFigure = double (*)(const LayerTimes& times, std::size_t layer);
 
-/// Of the profile at a position; no more than of a larger microbatch, which contradicts it.
+/// The times of the profile at a position; no longer than those of a larger microbatch, which would
+/// contradict them.
 double figure_at(const std::vector<const LayerTimes*>& profiles, std::size_t at, LayerFigure figure,
                  std::size_t layer) {
   double least = figure(*profiles[at], layer);
@@ -125,7 +126,7 @@ double forward_s_of(const LayerTimes& times, std::size_t layer) { return times.f
 double backward_s_of(const LayerTimes& times, std::size_t layer) { return times.backward_s[layer]; }
 double update_s_of(const LayerTimes& times, std::size_t) { return times.update_s; }
 
-/// What `update_s` is of: the first layer, the second one twice and the last.
+/// The parameters that `update_s` updates: the first layer, the second one twice and the last.
 double updated_parameters(const LayerSizes& sizes) {
   const std::vector<double>& all = sizes.parameters;
   if (all.size() < 3) {
@@ -182,7 +183,7 @@ core::Result<StageTimes> stage_times(const Profiles& profiles, const DescribedPl
   const ProfiledModel& model = profiles.models.at(plan.model);
   const double update_s = interpolated(times, plan.microbatch, update_s_of, 0);
   const double updated = std::max(1.0, updated_parameters(*sizes));
-  const double pass_s = update_s / updated / kPassesOfAdam;  // Of one element.
+  const double pass_s = update_s / updated / kPassesOfAdam;  // One element's.
   StageTimes result;
   result.pass_s = pass_s;
   for (const std::size_t layer : described.layers) {

@@ -14,16 +14,16 @@ struct StageTimes {
   /// Gradients are copied into buckets, scaled and copied back, whether or not there are replicas.
   double buckets_s = 0;
   double update_s = 0;
-  double pass_s = 0;  ///< Of an element that a kernel reads or writes.
+  double pass_s = 0;  ///< A kernel takes so long to read or write an element.
 };
 
-/// Of one GPU, of all layers of a stage. Bytes are of one sample.
+/// One GPU's share in all layers of a stage. Bytes are of one sample.
 struct StageSizes {
   double parameters = 0;  ///< Elements.
   double parameter_bytes = 0;
-  double saved_bytes = 0;          ///< What the forward pass keeps for the backward pass.
-  double largest_saved_bytes = 0;  ///< Of one layer.
-  double output_bytes = 0;         ///< Of the last layer, not cut.
+  double saved_bytes = 0;          ///< The forward pass keeps them for the backward pass.
+  double largest_saved_bytes = 0;  ///< One layer has no more.
+  double output_bytes = 0;         ///< The last layer's, not cut.
 };
 
 /// Errors: kUnavailable if the profiles have not the model, or not at this degree of tensor

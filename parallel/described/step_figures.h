@@ -1,4 +1,4 @@
-// What a described step is made of: how long each pass, handover, sum and update of its stages
+// The figures of a described step: how long each pass, handover, sum and update of its stages
 // takes, and what a GPU of each stage holds.
 #pragma once
 
@@ -32,9 +32,9 @@ struct AlikeReplicas {
 };
 
 struct StepFigures {
-  std::vector<StageSizes> sizes;  ///< Of each stage.
+  std::vector<StageSizes> sizes;  ///< By stage.
   std::vector<AlikeReplicas> replicas;
-  std::vector<double> sum_s;  ///< Of each stage: a ring of all its replicas, from the last one on.
+  std::vector<double> sum_s;  ///< By stage: a ring of all its replicas, from the last one on.
 };
 
 /// Errors: those of stage_times() and between_nodes_s().

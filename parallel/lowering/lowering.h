@@ -18,7 +18,7 @@ namespace soapstone::parallel {
 struct PlannedCuts {
   RankMesh mesh;
   std::vector<AxisLoops> loops;             ///< By node.
-  std::vector<Layout> weights;              ///< By tensor; those that are no weights have none.
+  std::vector<Layout> weights;              ///< By tensor; that of others is not read.
   std::vector<std::int32_t> stage_of_node;  ///< By node; −1: nothing runs.
 };
 
@@ -27,8 +27,8 @@ PlannedCuts cuts_of(const MeshPlan& plan);
 /// The programs of all ranks, for one forward pass over the whole batch. A rank is given the pieces
 /// of inputs that it reads, and of weights those that the plan gives it. All ranks meet exchanges
 /// in one order, so no run waits for ever. `loops` and `is_weight` (by tensor) are those of the
-/// graph. Errors: kUnsupported names the node whose part no graph of ordinary operators computes,
-/// or that is opaque and cut.
+/// graph. Precondition: sizes are numbers. Errors: kUnsupported names the node whose part no graph
+/// of ordinary operators computes.
 core::Result<std::vector<RankProgram>> lower(const core::Graph& graph, const GraphLoops& loops,
                                              const std::vector<bool>& is_weight,
                                              const PlannedCuts& cuts);

@@ -1,6 +1,5 @@
 #include "parallel/lowering/part_graphs.h"
 
-#include "core/base/hash.h"
 #include "ops/restriction/restrict.h"
 
 namespace soapstone::parallel {
@@ -14,7 +13,8 @@ TensorPiece whole_piece(const core::Graph& graph, core::TensorId id) {
 }  // namespace
 
 core::Result<const NodePart*> PartGraphs::of(core::NodeId id, const ops::PartBox& box) {
-  Key key{kind_of(id), {}};
+  const void* const analysis = loops_.spaces[id.index()].digits.get();
+  Key key{analysis ? analysis : &graph_.node(id), {}};
   for (const ops::Interval& interval : box) {
     key.second.push_back(interval.low);
     key.second.push_back(interval.high);
@@ -67,23 +67,6 @@ NodePart PartGraphs::whole(core::NodeId id) const {
   CHECK(made.ok(), "a node is a graph");
   part.graph = *std::move(made);
   return part;
-}
-
-/// The operator, its attributes and the types of all it reads and makes.
-std::uint64_t PartGraphs::kind_of(core::NodeId id) const {
-  const core::Node& node = graph_.node(id);
-  std::uint64_t hash = node.local_hash;
-  for (const core::TensorId input : node.inputs) {
-    hash = core::hash_combine(hash, input.valid() ? 1 : 0);
-    if (!input.valid()) continue;
-    const core::TensorType& type = graph_.tensor(input).type;
-    hash = core::hash_combine(hash, static_cast<std::uint64_t>(type.data_type));
-    hash = core::hash_combine(hash, type.shape.size());
-    for (const core::Size& size : type.shape)
-      hash = core::hash_combine(hash, static_cast<std::uint64_t>(size.as_constant().value_or(-1)));
-  }
-  // Loops depend on which inputs are weights, and so do numbers of intervals.
-  return core::hash_combine(hash, loops_.spaces[id.index()].loops.size());
 }
 
 std::vector<core::TensorId> append_graph(core::GraphBuilder& builder, const core::Graph& graph,

@@ -31,10 +31,10 @@ class PartGraphs {
   core::Result<const NodePart*> of(core::NodeId id, const ops::PartBox& box);
 
  private:
-  using Key = std::pair<std::uint64_t, std::vector<std::int64_t>>;
+  /// Nodes that are alike share the analysis of their loops; one without any is alike to none.
+  using Key = std::pair<const void*, std::vector<std::int64_t>>;
   core::Result<NodePart> made(core::NodeId id, const ops::PartBox& box) const;
   NodePart whole(core::NodeId id) const;
-  std::uint64_t kind_of(core::NodeId id) const;
 
   const core::Graph& graph_;
   const GraphLoops& loops_;

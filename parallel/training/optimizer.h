@@ -14,7 +14,7 @@ enum class Optimizer : std::uint8_t {
   kAdamW,  ///< Adam with decoupled weight decay (I. Loshchilov and F. Hutter, 2019, algorithm 2).
 };
 
-/// What an optimizer remembers of each weight, in the order of its update operator.
+/// An optimizer's states of each weight, in the order of its update operator.
 inline std::vector<std::string_view> state_names(Optimizer optimizer) {
   if (optimizer == Optimizer::kSgd) return {};
   if (optimizer == Optimizer::kMomentum) return {"momentum"};

@@ -23,7 +23,7 @@ enum class Loss : std::uint8_t {
 /// A tensor that a step replaces without a gradient.
 struct CarriedTensor {
   core::TensorId source;   ///< A constant of the forward graph, the first value, or an input.
-  core::TensorId updated;  ///< What replaces it. In a step: an output.
+  core::TensorId updated;  ///< It is replaced by this. In a step: an output.
   core::TensorId value;    ///< In a step: the input. Else none.
 };
 

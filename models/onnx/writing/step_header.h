@@ -15,7 +15,7 @@ namespace soapstone::models {
 
 struct StepHeader {
   std::map<std::string, core::LiteralPtr> defaults;  ///< By input of the step.
-  /// Of the file's metadata_props, keys and values.
+  /// Keys and values of the file's metadata_props.
   std::vector<std::pair<std::string, std::string>> metadata;
   int lowest_opset = 17;  ///< A model of an older one is written in this one.
 };
