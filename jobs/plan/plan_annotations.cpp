@@ -72,7 +72,7 @@ class Annotator {
       if (plan_.uneven && plan_.uneven->axis == axis) count("parts_by_rate");
     }
     models::NodeDevices devices;
-    devices.stage = plan_.stage_of_node[id.index()];
+    devices.stage = parallel::stage_of(plan_, id);
     for (std::size_t k = 0; k < inputs.size(); ++k)
       devices.inputs.push_back(shards(node.inputs[k], choice.inputs[k], inputs[k], devices.stage));
     for (std::size_t k = 0; k < outputs.size(); ++k)

@@ -38,7 +38,7 @@ class Lowering {
   }
 
   std::int64_t stage_of(core::NodeId id) const {
-    return std::max(cuts_.stage_of_node[id.index()], std::int32_t{0});
+    return std::max(cuts_.piece_of_node[id.index()], std::int32_t{0});
   }
 
   const std::vector<ops::Loop>& loops_of(core::NodeId id) const {
@@ -252,7 +252,7 @@ PlannedCuts cuts_of(const MeshPlan& plan) {
   PlannedCuts cuts{RankMesh(plan.shape.stages, plan.axis_sizes, plan.uneven),
                    {},
                    plan.sharding.tensors,
-                   plan.stage_of_node};
+                   plan.piece_of_node};
   for (const NodeChoice& choice : plan.sharding.nodes) cuts.loops.push_back(choice.loops);
   return cuts;
 }

@@ -19,7 +19,7 @@ struct PlannedCuts {
   RankMesh mesh;
   std::vector<AxisLoops> loops;             ///< By node.
   std::vector<Layout> weights;              ///< By tensor; that of others is not read.
-  std::vector<std::int32_t> stage_of_node;  ///< By node; −1: nothing runs.
+  std::vector<std::int32_t> piece_of_node;  ///< By node, as MeshPlan has it.
 };
 
 PlannedCuts cuts_of(const MeshPlan& plan);

@@ -50,8 +50,8 @@ class DocumentMaker {
     const auto [list, is_new_list] =
         known_exchanges_.try_emplace(exchanges, document_.exchanges.size());
     if (is_new_list) document_.exchanges.push_back(std::move(exchanges));
-    document_.nodes.push_back({names_[id.index()], plan_.stage_of_node[id.index()], at->second,
-                               known->second, list->second});
+    document_.nodes.push_back(
+        {names_[id.index()], stage_of(plan_, id), at->second, known->second, list->second});
   }
 
   void add_weight(core::TensorId id, const Digits& digits) {

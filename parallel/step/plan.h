@@ -77,9 +77,16 @@ struct MeshPlan {
   std::optional<UnevenAxis> uneven;      ///< If the shape is.
   double bucket_bytes = 0;               ///< In which weights are exchanged.
   Sharding sharding;
-  std::vector<std::int32_t> stage_of_node;  ///< By node; −1: nothing runs.
-  std::vector<NodeEstimate> estimates;      ///< By node.
+  /// By node: its piece of the model, which runs in stage `piece mod stages`; −1: nothing runs.
+  std::vector<std::int32_t> piece_of_node;
+  std::vector<NodeEstimate> estimates;  ///< By node.
   StepTime time;
 };
+
+/// The stage of a node that runs; −1: nothing runs.
+inline std::int32_t stage_of(const MeshPlan& plan, core::NodeId node) {
+  const std::int32_t piece = plan.piece_of_node[node.index()];
+  return piece < 0 ? piece : piece % static_cast<std::int32_t>(plan.shape.stages);
+}
 
 }  // namespace soapstone::parallel

@@ -91,14 +91,14 @@ class StepTimer {
   }
 
   void time_pieces() {
-    plan_.stage_of_node.assign(graph_.node_bound(), -1);
+    plan_.piece_of_node.assign(graph_.node_bound(), -1);
     plan_.estimates.assign(graph_.node_bound(), {});
     for (std::size_t piece = 0; piece < begins_.size(); ++piece) {
       const std::size_t begin = begins_[piece], end = end_of(piece);
       const std::size_t stage = piece % stages_.size();
       std::vector<PassNode> nodes;
       for (std::size_t k = begin; k < end; ++k) {
-        plan_.stage_of_node[order_[k].index()] = static_cast<std::int32_t>(stage);
+        plan_.piece_of_node[order_[k].index()] = static_cast<std::int32_t>(piece);
         nodes.push_back(pass_node(cost(k), again(), slowness_[stage].work));
       }
       traffic_.emplace_back(

@@ -24,7 +24,7 @@ struct StepMachine {
   std::vector<Slowness> slowness;      ///< By stage; none: 1.
 };
 
-/// Cuts the nodes into stages and fills in `stage_of_node`, `estimates` and `time` of the plan,
+/// Cuts the nodes into stages and fills in `piece_of_node`, `estimates` and `time` of the plan,
 /// whose sharding is that of the whole graph on the devices of one stage.
 void time_step(const core::Graph& graph, const StepWork& work, const ModelOrder& order,
                bool is_training, const StepMachine& machine, MeshPlan& plan);

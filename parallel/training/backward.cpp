@@ -20,13 +20,15 @@ using core::TensorId;
 class Backward {
  public:
   Backward(core::GraphBuilder& builder, const Sensitivity& sensitivity,
-           Recomputation& recomputation)
-      : builder_(builder), sensitivity_(sensitivity), recomputation_(recomputation) {}
+           Recomputation& recomputation, GradientOrigins& origins)
+      : builder_(builder), sensitivity_(sensitivity), recomputation_(recomputation),
+        origins_(origins) {}
 
   core::Status run(std::span<const NodeId> nodes, TensorId loss) {
     const core::TensorType& type = builder_.tensor(loss).type;
     cotangents_[loss] = builder_.add_constant(
         std::make_shared<const core::Literal>(ops::filled_literal(type.data_type, {}, 1)));
+    for (const NodeId id : nodes) origins_.emplace(id, NodeId::none());
     for (std::size_t k = nodes.size(); k-- > 0;) SOAPSTONE_RETURN_IF_ERROR(through(nodes[k]));
     return core::Done{};
   }
@@ -55,6 +57,7 @@ class Backward {
       const TensorId part = ops::append_gradient(
           builder_, node, k, cotangents, [&](TensorId t) { return recomputation_.operand(t); });
       if (part.valid()) SOAPSTONE_RETURN_IF_ERROR(add(node.inputs[k], part));
+      if (part.valid()) mark(cotangents_.at(node.inputs[k]), id);
     }
     return core::Done{};
   }
@@ -77,6 +80,14 @@ class Backward {
     return core::Done{};
   }
 
+  /// Nodes that a tensor is computed by, and that have no origin yet, belong to this one.
+  void mark(TensorId tensor, NodeId origin) {
+    const NodeId producer = builder_.tensor(tensor).producer;
+    if (!producer.valid() || !origins_.emplace(producer, origin).second) return;
+    for (const TensorId input : builder_.node(producer).inputs)
+      if (input.valid()) mark(input, origin);
+  }
+
   core::Status add(TensorId tensor, TensorId part) {
     const auto [at, is_first] = cotangents_.emplace(tensor, part);
     if (is_first) return core::Done{};
@@ -88,6 +99,7 @@ class Backward {
   core::GraphBuilder& builder_;
   const Sensitivity& sensitivity_;
   Recomputation& recomputation_;
+  GradientOrigins& origins_;
   std::map<TensorId, TensorId> cotangents_;
 };
 
@@ -104,8 +116,9 @@ void Sensitivity::pass(const core::GraphBuilder& builder, const core::Node& node
 Result<std::map<TensorId, TensorId>> append_backward(core::GraphBuilder& builder,
                                                      std::span<const NodeId> nodes, TensorId loss,
                                                      const Sensitivity& sensitivity,
-                                                     Recomputation& recomputation) {
-  Backward backward(builder, sensitivity, recomputation);
+                                                     Recomputation& recomputation,
+                                                     GradientOrigins& origins) {
+  Backward backward(builder, sensitivity, recomputation, origins);
   SOAPSTONE_RETURN_IF_ERROR(backward.run(nodes, loss));
   return backward.leaves();
 }

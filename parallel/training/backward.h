@@ -23,11 +23,15 @@ class Sensitivity {
   std::set<core::TensorId> tensors_;
 };
 
+/// By node: the one whose turn it was when a node was appended; none for those that were there.
+using GradientOrigins = std::map<core::NodeId, core::NodeId>;
+
 /// The derivatives of `loss` by all sensitive tensors that no node computes, from nodes in
 /// topological order. Where a tensor is read several times the derivatives are added.
 /// Errors: kUnsupported if a derivative passes an opaque node or one of unknown shape.
 core::Result<std::map<core::TensorId, core::TensorId>>
 append_backward(core::GraphBuilder& builder, std::span<const core::NodeId> nodes,
-                core::TensorId loss, const Sensitivity& sensitivity, Recomputation& recomputation);
+                core::TensorId loss, const Sensitivity& sensitivity, Recomputation& recomputation,
+                GradientOrigins& origins);
 
 }  // namespace soapstone::parallel

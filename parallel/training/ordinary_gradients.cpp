@@ -52,6 +52,7 @@ class Rewriting {
 
   core::Status replace(const Found& found) {
     const std::size_t first_new = step_.graph.node_bound();
+    const NodeId origin = step_.origins[found.match.nodes.front().index()];
     auto attempt = rules::apply_and_follow(step_.graph, rules_[found.rule], found.match);
     if (!attempt) return core::Done{};  // Its target has no results of these types.
     rules::Applied applied = *std::move(attempt);
@@ -59,6 +60,7 @@ class Rewriting {
       rename(found.match.outputs[k], applied.results[k]);
     step_.graph = std::move(applied.graph);
     step_.phases.resize(step_.graph.node_bound(), Phase::kBackward);
+    step_.origins.resize(step_.graph.node_bound(), origin);
     return share_results(first_new);
   }
 

@@ -34,6 +34,7 @@ class StandardForm {
     SOAPSTONE_ASSIGN_OR_RETURN(step_.graph, std::move(builder_).finish());
     phases_.resize(step_.graph.node_bound(), Phase::kBackward);
     step_.phases = std::move(phases_);
+    step_.origins.resize(step_.graph.node_bound(), NodeId::none());
     step_.kept = kept_results(step_.graph, step_.phases);
     return std::move(step_);
   }
@@ -49,7 +50,6 @@ class StandardForm {
 
   core::Status replace(NodeId id) {
     const core::Node node = builder_.node(id);
-    const Phase phase = step_.phases[id.index()];
     const auto results = ops::lower(nodes_, node);
     if (!results)
       return results.error().at(
@@ -57,15 +57,17 @@ class StandardForm {
     for (std::size_t k = 0; k < results->size(); ++k) {
       builder_.replace_uses(node.outputs[k], (*results)[k]);
       replaced_.emplace(node.outputs[k], (*results)[k]);
-      mark(phase, (*results)[k]);
+      mark((*results)[k], id);
     }
     return core::Done{};
   }
 
-  /// Nodes that were appended for a result have its phase.
-  void mark(Phase phase, TensorId result) {
+  /// Nodes that were appended for a result have the phase and the origin of its node.
+  void mark(TensorId result, NodeId node) {
     const NodeId last = builder_.tensor(result).producer;
-    if (last.valid() && last.index() >= phases_.size()) phases_.resize(last.index() + 1, phase);
+    if (!last.valid() || last.index() < phases_.size()) return;
+    phases_.resize(last.index() + 1, step_.phases[node.index()]);
+    step_.origins.resize(last.index() + 1, step_.origins[node.index()]);
   }
 
   void follow(TensorId& tensor) const {

@@ -59,8 +59,9 @@ class StepBuilder {
     Sensitivity sensitivity = weights();
     for (const NodeId id : nodes) sensitivity.pass(builder_, builder_.node(id));
     Recomputation recomputation(builder_, forward_, options_);
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto gradients, append_backward(builder_, nodes, loss.value,
-                                                                     sensitivity, recomputation));
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        const auto gradients,
+        append_backward(builder_, nodes, loss.value, sensitivity, recomputation, origins_));
     if (gradients.empty())
       return core::invalid_input("the loss depends on no weight through operators that have "
                                  "derivatives");
@@ -205,6 +206,8 @@ class StepBuilder {
       step_.phases[id] = id < forward_.node_bound() ? Phase::kForward : Phase::kLoss;
     for (const NodeId id : recomputed) step_.phases[id.index()] = Phase::kRecompute;
     for (const NodeId id : updates_) step_.phases[id.index()] = Phase::kUpdate;
+    step_.origins.assign(step_.graph.node_bound(), NodeId::none());
+    for (const auto& [id, origin] : origins_) step_.origins[id.index()] = origin;
     step_.kept = kept_results(step_.graph, step_.phases);
     return std::move(step_);
   }
@@ -215,6 +218,7 @@ class StepBuilder {
   TrainingStep step_;
   std::size_t first_behind_loss_ = 0;
   std::set<NodeId> updates_;
+  GradientOrigins origins_;
   std::optional<Adam> adam_;
   std::map<core::DataType, TensorId> rates_;
 };

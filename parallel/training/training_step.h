@@ -73,6 +73,9 @@ struct TrainingStep {
   std::vector<CarriedTensor> carried;
   std::vector<core::TensorId> kept;  ///< Results of the forward pass that other phases read.
   std::vector<Phase> phases;         ///< By node number.
+  /// By node number, of the backward pass: the node of the forward pass or the loss whose gradient
+  /// it belongs to; what is computed again belongs to the first gradient that reads it. Else none.
+  std::vector<core::NodeId> origins;
 };
 
 /// Weights are updated if the loss depends on them through operators that have derivatives. The

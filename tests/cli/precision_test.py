@@ -4,7 +4,6 @@ and what it cannot go with is refused."""
 import json
 import os
 import unittest
-from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -69,13 +68,9 @@ class Precision:
                 break
             self.costs.unlink(missing_ok=True)
         else:
-            self.skip_if_slow()
+            self.skipTest(f"{self.name} was measured five times to be no faster: the processor "
+                          "lacks fast instructions for it, or is busy")
         return report
-
-    def skip_if_slow(self):
-        """Nothing is rounded where nothing was measured to be faster."""
-        if self.name == "bf16" and "amx_bf16" not in Path("/proc/cpuinfo").read_text():
-            self.skipTest("a processor without AMX multiplies no faster in bf16")
 
     def check_error(self, rounding):
         """Errors of a few layers add up, as far as they are random."""
@@ -95,14 +90,12 @@ class Precision:
         self.assertIn("speedup", report)
 
     def test_costs_have_their_precision(self):
-        self.bench("--precision", self.name)
+        self.rounded("bench-graph", self.model, "--time", "0.2")
         exported = self.space.path / "costs.jsonl"
         run("bench-graph", "--cost-db", self.costs, "--export-costs", exported)
         rows = [json.loads(line) for line in exported.read_text().splitlines()]
         mark = f"{self.name} factors"
         rounded = [row for row in rows if row["implementation"].startswith(mark)]
-        if not rounded:
-            self.skip_if_slow()
         self.assertTrue(rounded)
         for row in rounded:
             self.assertIn(f", {self.name};", row["device"])

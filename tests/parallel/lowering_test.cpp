@@ -110,7 +110,7 @@ class RandomCuts {
     PlannedCuts cuts{RankMesh(stages, sizes, uneven), {}, {}, {}};
     cuts.loops.assign(net_.graph.node_bound(), AxisLoops{kNoLoop, kNoLoop, kNoLoop, kNoLoop});
     cuts.weights.assign(net_.graph.tensor_bound(), Layout{});
-    cuts.stage_of_node.assign(net_.graph.node_bound(), 0);
+    cuts.piece_of_node.assign(net_.graph.node_bound(), 0);
     const Mesh mesh(
         sizes, [](Collective, std::size_t, double) { return 0.0; }, uneven);
     const StepWork work = step_work(net_.graph, net_.is_weight, {});
@@ -122,7 +122,7 @@ class RandomCuts {
     for (const core::NodeId id : net_.graph.order()) {
       const auto stage = static_cast<std::int32_t>(at++ * static_cast<std::size_t>(stages) /
                                                    net_.graph.order().size());
-      cuts.stage_of_node[id.index()] = stage;
+      cuts.piece_of_node[id.index()] = stage;
       if (net_.graph.is_constant_expression(id)) continue;
       std::vector<NodeChoice> choices =
           node_choices(net_.graph, id, loops_, work, mesh, rates, options).all;
@@ -167,7 +167,7 @@ struct CutProduct {
     PlannedCuts cuts{RankMesh(1, {2, 1, 1}, {}), {}, {}, {}};
     cuts.loops.assign(net.graph.node_bound(), AxisLoops{kNoLoop, kNoLoop, kNoLoop, kNoLoop});
     cuts.weights.assign(net.graph.tensor_bound(), Layout{});
-    cuts.stage_of_node.assign(net.graph.node_bound(), 0);
+    cuts.piece_of_node.assign(net.graph.node_bound(), 0);
     const GraphLoops& loops = random.loops();
     for (const core::NodeId id : net.graph.order())
       for (std::size_t l = 0; l < loops.spaces[id.index()].loops.size(); ++l)

@@ -196,7 +196,7 @@ TEST(Planner, StagesOfFasterDevicesHaveMoreLayers) {
   const auto outcome =
       plan_on_meshes(net.graph, net.is_weight, machine, options, core::silent(), never);
   ASSERT_TRUE(outcome.ok());
-  const std::vector<std::int32_t>& stages = outcome->plan.stage_of_node;
+  const std::vector<std::int32_t>& stages = outcome->plan.piece_of_node;
   EXPECT_GT(std::ranges::count(stages, 0), std::ranges::count(stages, 1));
 }
 
@@ -208,8 +208,8 @@ TEST(Planner, UpdatesTakeAsLongAsTheMemoryOfTheStageIsSlow) {
   const MeshPlan plan = planned(net, machine, "pipeline", options).plan;
   std::array<double, 2> us{}, bytes{};
   for (std::size_t n = 0; n < plan.estimates.size(); ++n) {
-    if (plan.stage_of_node[n] < 0) continue;
-    const auto stage = static_cast<std::size_t>(plan.stage_of_node[n]);
+    if (plan.piece_of_node[n] < 0) continue;
+    const auto stage = static_cast<std::size_t>(stage_of(plan, core::NodeId(n)));
     us[stage] += plan.estimates[n].update_us;
     bytes[stage] += plan.estimates[n].weight_bytes;
   }
