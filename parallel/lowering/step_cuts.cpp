@@ -181,9 +181,13 @@ class StepCutter {
       cuts.directions[id.index()] = direction_of(id);
       cuts.piece_of_node[id.index()] = piece_of(id);
       AxisLoops& loops = cuts.loops[id.index()];
+      if (is_planned(id))
+        for (std::size_t axis = 0; axis < cuts.mesh.axis_count(); ++axis)
+          loops[axis] = std::max(planned_.loops[id.index()][axis], std::int8_t{kNoLoop});
       if (has_microbatches && direction_of(id) != Direction::kBehind)
         chooser.choose(id, cuts.mesh.axis_count(), chooser.batch_loops(id), loops);
-      for (std::size_t axis = 0; axis < cuts.mesh.axis_count(); ++axis) cut(id, axis, chooser);
+      for (std::size_t axis = 0; axis < cuts.mesh.axis_count(); ++axis)
+        if (!is_planned(id) && cuts.mesh.axis_size(axis) > 1) cut(id, axis, chooser);
       chooser.settle(id, loops);
     }
     return std::move(result_);
@@ -306,13 +310,9 @@ class StepCutter {
     return last;
   }
 
+  /// A gradient is cut along the axes that cut its operator.
   void cut(core::NodeId id, std::size_t axis, LoopChooser& chooser) {
     AxisLoops& loops = result_.cuts.loops[id.index()];
-    if (result_.cuts.mesh.axis_size(axis) == 1) return;
-    if (is_planned(id)) {
-      loops[axis] = std::max(planned_.loops[id.index()][axis], std::int8_t{kNoLoop});
-      return;
-    }
     LoopChooser::Candidates candidates = chooser.all_loops(id);
     const core::NodeId origin = step_.origins[id.index()];
     if (!origin.valid())

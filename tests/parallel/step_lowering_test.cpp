@@ -2,6 +2,8 @@
 // the step on one device.
 #include "parallel/lowering/step_cuts.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "parallel/lowering/lowering.h"
@@ -11,6 +13,7 @@
 #include "parallel/training/standard_operators.h"
 #include "parallel/training/training_step.h"
 #include "rules/rule/rule.h"
+#include "tests/parallel/random_cuts.h"
 #include "tests/parallel/small_networks.h"
 
 namespace soapstone::parallel {
@@ -82,6 +85,39 @@ INSTANTIATE_TEST_SUITE_P(All, NamedStrategyTrains,
                                std::get<1>(test.param) +
                                (std::get<2>(test.param) == Form::kOrdinary ? "_ordinary" : ""));
                          });
+
+class RandomPlanTrains : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(RandomPlanTrains, AsTheModelDoes) {
+  const SmallNetwork& small = small_networks()[GetParam()];
+  const PlannedNetwork net = network(small.name, small.sizes);
+  const std::array steps = {step_of(net, Form::kGradients), step_of(net, Form::kOrdinary)};
+  RandomCuts random(net, 2);
+  int run = 0;
+  for (int k = 0; k < random_plans(3); ++k) {
+    const TrainingStep& step = steps[random.below(2)];
+    const auto chunks = static_cast<std::int64_t>(1 + random.below(2));
+    const PlannedCuts cuts = random.draw(chunks);
+    const StepCutOptions options{static_cast<std::int64_t>(1 + random.below(2)),
+                                 random.below(2) == 0};
+    const CutStep cut = cut_step(step, {net.graph, random.loops(), net.is_weight}, cuts, options);
+    const auto programs = lower(step.graph, cut.loops, cut.is_weight, cut.cuts);
+    if (!programs && programs.error().code == core::ErrorCode::kUnsupported) {
+      EXPECT_GT(options.microbatches, 1) << "plan " << k << ": " << programs.error().to_string();
+      continue;
+    }
+    ++run;
+    ASSERT_TRUE(programs.ok()) << "plan " << k << ": " << programs.error().to_string();
+    const auto difference = check_programs(step.graph, *programs, static_cast<std::uint64_t>(k));
+    ASSERT_TRUE(difference.ok()) << "plan " << k << ": " << difference.error().to_string();
+    EXPECT_FALSE(*difference) << "plan " << k << ": rank " << (*difference)->rank << ", "
+                              << step.graph.tensor((*difference)->tensor).name;
+  }
+  EXPECT_GT(run, random_plans(3) / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RandomPlanTrains, testing::Range(std::size_t{0}, std::size_t{6}),
+                         [](const auto& test) { return small_networks()[test.param].name; });
 
 }  // namespace
 }  // namespace soapstone::parallel
