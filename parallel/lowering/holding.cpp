@@ -7,10 +7,11 @@
 
 namespace soapstone::parallel {
 
-const OwnPiece* Holding::find(std::int64_t rank, const TensorPiece& piece) const {
+const OwnPiece* Holding::find(std::int64_t rank, std::size_t pass, const TensorPiece& piece) const {
   const std::vector<OwnPiece>& own = of(rank);
-  const auto found =
-      std::ranges::find_if(own, [&](const OwnPiece& each) { return contains(each.piece, piece); });
+  const auto found = std::ranges::find_if(own, [&](const OwnPiece& each) {
+    return each.pass.value_or(pass) == pass && contains(each.piece, piece);
+  });
   return found == own.end() ? nullptr : &*found;
 }
 
@@ -19,7 +20,7 @@ void Holding::add(std::int64_t rank, OwnPiece piece) {
 }
 
 void Holding::replace(std::int64_t rank, OwnPiece piece) {
-  pieces_[static_cast<std::size_t>(rank)].clear();
+  clear(rank);
   add(rank, std::move(piece));
 }
 

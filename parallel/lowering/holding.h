@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "parallel/lowering/rank_program.h"
@@ -12,10 +13,11 @@ namespace soapstone::parallel {
 struct OwnPiece {
   TensorPiece piece;
   RankValueId value;
+  std::optional<std::size_t> pass;  ///< It is there in this pass alone.
 };
 
-/// A tensor of the model as ranks have it: by rank the piece that it made or was given first, then
-/// others that it was sent.
+/// A tensor of the model as ranks have it, here the lanes (lanes.h) of ranks: by rank the piece
+/// that it made or was given first, then others that it was sent.
 class Holding {
  public:
   explicit Holding(std::int64_t ranks) : pieces_(static_cast<std::size_t>(ranks)) {}
@@ -24,12 +26,13 @@ class Holding {
   bool has(std::int64_t rank) const { return !of(rank).empty(); }
   /// Precondition: the rank has a piece.
   const OwnPiece& first(std::int64_t rank) const { return of(rank).front(); }
-  /// A piece of the rank that has all of `piece`, or null.
-  const OwnPiece* find(std::int64_t rank, const TensorPiece& piece) const;
+  /// A piece that the rank has in a pass with all of `piece`, or null.
+  const OwnPiece* find(std::int64_t rank, std::size_t pass, const TensorPiece& piece) const;
 
   void add(std::int64_t rank, OwnPiece piece);
   /// The rank has this piece and no other.
   void replace(std::int64_t rank, OwnPiece piece);
+  void clear(std::int64_t rank) { pieces_[static_cast<std::size_t>(rank)].clear(); }
 
   /// Axes along which first pieces are summands. There are no other pieces then.
   std::vector<std::size_t> partial_axes;

@@ -4,8 +4,11 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
+#include "parallel/lowering/exchanges.h"
+#include "parallel/lowering/lanes.h"
 #include "parallel/lowering/part_graphs.h"
 #include "parallel/lowering/piece_graph.h"
 #include "parallel/lowering/scattered_pieces.h"
@@ -17,29 +20,31 @@ class Lowering {
  public:
   Lowering(const core::Graph& graph, const GraphLoops& loops, const std::vector<bool>& is_weight,
            const PlannedCuts& cuts)
-      : graph_(graph), loops_(loops), is_weight_(is_weight), cuts_(cuts), mesh_(cuts.mesh),
-        parts_(graph, loops), exchanges_(mesh_) {}
+      : graph_(graph), loops_(loops), is_weight_(is_weight), cuts_(cuts), lanes_(cuts),
+        mesh_(lanes_.mesh()), parts_(graph, loops), exchanges_(lanes_),
+        is_behind_(graph.tensor_bound(), false) {}
 
   core::Result<std::vector<RankProgram>> run() {
     for (const core::NodeId id : graph_.order())
       if (!graph_.is_constant_expression(id)) SOAPSTONE_RETURN_IF_ERROR(lower_node(id));
-    for (const core::TensorId id : graph_.outputs()) give(id);
+    for (const core::TensorId id : graph_.outputs()) SOAPSTONE_RETURN_IF_ERROR(give(id));
     return std::move(exchanges_).finish();
   }
 
  private:
-  using Ranks = std::vector<std::int64_t>;
+  /// When and where a node runs.
+  struct Run {
+    core::NodeId id;
+    std::int32_t piece = 0;
+    Direction direction = Direction::kForward;
+    std::vector<std::int64_t> lanes;
+    std::vector<const NodePart*> parts;  ///< By lane.
+  };
 
-  Ranks ranks_of(std::int64_t stage) const {
-    Ranks ranks;
-    for (std::int64_t r = 0; r < mesh_.ranks_of_stage(); ++r)
-      ranks.push_back(mesh_.first_rank(stage) + r);
-    return ranks;
-  }
-
-  std::int64_t stage_of(core::NodeId id) const {
+  std::int32_t piece_of(core::NodeId id) const {
     return std::max(cuts_.piece_of_node[id.index()], std::int32_t{0});
   }
+  std::int64_t stage_of(core::NodeId id) const { return lanes_.stage_of_piece(piece_of(id)); }
 
   const std::vector<ops::Loop>& loops_of(core::NodeId id) const {
     return loops_.spaces[id.index()].loops;
@@ -60,58 +65,133 @@ class Lowering {
   // --- Nodes ---
 
   core::Status lower_node(core::NodeId id) {
-    const Ranks ranks = ranks_of(stage_of(id));
-    std::vector<const NodePart*> parts;
-    for (const std::int64_t rank : ranks) {
-      SOAPSTONE_ASSIGN_OR_RETURN(const NodePart* part, parts_.of(id, box_of(id, rank)));
-      parts.push_back(part);
+    SOAPSTONE_ASSIGN_OR_RETURN(Run run, run_of(id));
+    for (const std::int64_t lane : run.lanes) {
+      SOAPSTONE_ASSIGN_OR_RETURN(const NodePart* part, parts_.of(id, box_of(id, lane)));
+      run.parts.push_back(part);
     }
     const core::Node& node = graph_.node(id);
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) bring(id, k, ranks, parts);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      if (core::Status brought = bring(run, k); !brought) return brought.error().at(name_of(node));
     std::vector<Holding> made(node.outputs.size(), Holding(mesh_.rank_count()));
-    for (std::size_t r = 0; r < ranks.size(); ++r) compute(id, ranks[r], *parts[r], made);
+    for (std::size_t k = 0; k < run.lanes.size(); ++k) compute(run, k, made);
     for (std::size_t k = 0; k < made.size(); ++k) {
-      join(id, k, made[k]);
-      holdings_.insert_or_assign(node.outputs[k], std::move(made[k]));
+      const core::TensorId tensor = node.outputs[k];
+      is_behind_[tensor.index()] = run.direction == Direction::kBehind;
+      SOAPSTONE_RETURN_IF_ERROR(join(id, k, made[k]));
+      holdings_.insert_or_assign(tensor, std::move(made[k]));
     }
     return core::Done{};
   }
 
-  ops::PartBox box_of(core::NodeId id, std::int64_t rank) const {
+  static std::string name_of(const core::Node& node) {
+    return node.name.empty() ? std::string(node.op->name) : node.name;
+  }
+
+  /// What microbatches cut runs for each of them; what reads their results and is not cut runs
+  /// behind all of them; what depends on neither runs with the first one.
+  core::Result<Run> run_of(core::NodeId id) const {
+    Run run{id,
+            piece_of(id),
+            cuts_.directions.empty() ? Direction::kForward : cuts_.directions[id.index()],
+            {},
+            {}};
+    const std::int64_t stage = stage_of(id);
+    const bool is_cut = lanes_.is_cut(cuts_.loops[id.index()]);
+    bool reads_microbatches = false, reads_behind = false;
+    for (const core::TensorId input : graph_.node(id).inputs) {
+      const auto known = input.valid() ? holdings_.find(input) : holdings_.end();
+      if (!input.valid()) continue;
+      reads_behind |= is_behind_[input.index()];
+      reads_microbatches |= is_data(input) || (known != holdings_.end() && !is_held(input) &&
+                                               is_of_microbatches(known->second));
+    }
+    if (is_cut && (reads_behind || run.direction == Direction::kBehind))
+      return core::unsupported(
+                 "microbatches read what is known behind all of them, such as a mean over the "
+                 "whole batch",
+                 "plan with one microbatch")
+          .at(name_of(graph_.node(id)));
+    if (is_cut) {
+      run.lanes = lanes_.of_stage(stage);
+    } else if (run.direction == Direction::kBehind || reads_behind ||
+               (reads_microbatches && lanes_.last_microbatch() > 0)) {
+      run.lanes = lanes_.of_stage(stage, lanes_.last_microbatch());
+      run.direction = Direction::kBehind;
+    } else {
+      run.lanes = lanes_.of_stage(stage, 0);
+    }
+    return run;
+  }
+
+  /// Whether lanes of several microbatches have pieces.
+  bool is_of_microbatches(const Holding& holding) const {
+    std::int64_t first = -1;
+    for (std::int64_t lane = 0; lane < mesh_.rank_count(); ++lane) {
+      if (!holding.has(lane)) continue;
+      if (first >= 0 && lanes_.microbatch_of(lane) != first) return true;
+      first = lanes_.microbatch_of(lane);
+    }
+    return false;
+  }
+
+  ops::PartBox box_of(core::NodeId id, std::int64_t lane) const {
     ops::PartBox box;
     const std::vector<ops::Loop>& loops = loops_of(id);
     for (std::size_t l = 0; l < loops.size(); ++l)
-      box.push_back(mesh_.part(loops[l].size, axes_of(id, l), mesh_.position_of(rank)));
+      box.push_back(mesh_.part(loops[l].size, axes_of(id, l), mesh_.position_of(lane)));
     return box;
   }
 
-  void compute(core::NodeId id, std::int64_t rank, const NodePart& part,
-               std::vector<Holding>& made) {
-    const core::Node& node = graph_.node(id);
-    RankWriter& own = exchanges_.writer(rank);
-    std::vector<core::TensorId> operands;
-    for (const std::size_t k : part.inputs)
-      operands.push_back(operand(rank, node.inputs[k], part.pieces_read[k]));
-    const std::vector<core::TensorId> results = append_graph(own.builder(), part.graph, operands);
-    for (std::size_t k = 0; k < results.size(); ++k)
-      made[k].add(rank, {part.pieces_made[k], own.define(results[k])});
+  std::size_t pass_of(const Run& run, std::int64_t lane) const {
+    return lanes_.pass(lane, run.piece, run.direction);
   }
 
-  /// Says along which axes results are summands. Where they are maxima they are joined at once.
-  void join(core::NodeId id, std::size_t output, Holding& made) {
+  void compute(const Run& run, std::size_t number, std::vector<Holding>& made) {
+    const core::Node& node = graph_.node(run.id);
+    const std::int64_t lane = run.lanes[number];
+    const NodePart& part = *run.parts[number];
+    std::vector<core::TensorId> operands;
+    for (const std::size_t k : part.inputs)
+      operands.push_back(operand(lane, pass_of(run, lane), node.inputs[k], part.pieces_read[k]));
+    RankWriter& own = exchanges_.writer(lane, pass_of(run, lane));
+    const std::vector<core::TensorId> results = append_graph(own.builder(), part.graph, operands);
+    for (std::size_t k = 0; k < results.size(); ++k)
+      made[k].add(lane, {part.pieces_made[k], own.define(results[k]), std::nullopt});
+  }
+
+  /// Says along which axes results are summands. Those of microbatches are added as they come, and
+  /// where results are maxima they are joined at once.
+  core::Status join(core::NodeId id, std::size_t output, Holding& made) {
     const core::TensorId tensor = graph_.node(id).outputs[output];
     const std::vector<ops::Loop>& loops = loops_of(id);
     std::vector<std::size_t> largest, smallest;
+    bool adds_microbatches = false;
     for (std::size_t l = 0; l < loops.size(); ++l)
       for (const std::size_t axis : axes_of(id, l)) {
-        if (loops[l].joined[output] == ops::Joined::kSum) made.partial_axes.push_back(axis);
-        if (loops[l].joined[output] == ops::Joined::kMax) largest.push_back(axis);
-        if (loops[l].joined[output] == ops::Joined::kMin) smallest.push_back(axis);
+        const ops::Joined joined = loops[l].joined[output];
+        if (joined == ops::Joined::kIndex) continue;
+        if (axis != lanes_.microbatch_axis()) {
+          if (joined == ops::Joined::kSum) made.partial_axes.push_back(axis);
+          if (joined == ops::Joined::kMax) largest.push_back(axis);
+          if (joined == ops::Joined::kMin) smallest.push_back(axis);
+        } else if (joined == ops::Joined::kSum) {
+          adds_microbatches = true;
+        } else {
+          return core::unsupported("microbatches are joined to something else than a sum",
+                                   "plan with one microbatch")
+              .at(name_of(graph_.node(id)));
+        }
       }
+    if (adds_microbatches) {
+      exchanges_.accumulate(made);
+      is_behind_[tensor.index()] = true;
+    }
     // A maximum of sums needs the sums first.
     if (!largest.empty() || !smallest.empty()) add_up(tensor, made);
     exchanges_.reduce(tensor, largest, JoinedValues::kMax, made);
     exchanges_.reduce(tensor, smallest, JoinedValues::kMin, made);
+    return core::Done{};
   }
 
   void add_up(core::TensorId tensor, Holding& holding) {
@@ -127,19 +207,18 @@ class Lowering {
   }
   bool is_data(core::TensorId id) const { return !is_held(id) && graph_.tensor(id).is_input(); }
 
-  /// Sees to it that all ranks have what their parts read of an input.
-  void bring(core::NodeId id, std::size_t input, const Ranks& ranks,
-             const std::vector<const NodePart*>& parts) {
-    const core::TensorId tensor = graph_.node(id).inputs[input];
-    if (!tensor.valid() || is_constant(tensor) || is_data(tensor)) return;
-    PiecesOfRanks needs;
-    for (std::size_t r = 0; r < ranks.size(); ++r)
-      if (std::ranges::find(parts[r]->inputs, input) != parts[r]->inputs.end())
-        needs.emplace(ranks[r], parts[r]->pieces_read[input]);
-    if (needs.empty()) return;
-    if (is_held(tensor)) hold(tensor, stage_of(id));
-    complete(id, input);
-    exchanges_.send(tensor, needs, holdings_.at(tensor));
+  /// Sees to it that all lanes have what their parts read of an input.
+  core::Status bring(const Run& run, std::size_t input) {
+    const core::TensorId tensor = graph_.node(run.id).inputs[input];
+    if (!tensor.valid() || is_constant(tensor) || is_data(tensor)) return core::Done{};
+    Demand demand{{}, run.piece, run.direction, is_held(tensor) && !cuts_.gathers_once};
+    for (std::size_t k = 0; k < run.lanes.size(); ++k)
+      if (std::ranges::find(run.parts[k]->inputs, input) != run.parts[k]->inputs.end())
+        demand.pieces.emplace(run.lanes[k], run.parts[k]->pieces_read[input]);
+    if (demand.pieces.empty()) return core::Done{};
+    if (is_held(tensor)) hold(tensor, stage_of(run.id));
+    complete(run.id, input);
+    return exchanges_.send(tensor, demand, holdings_.at(tensor));
   }
 
   /// Gives the ranks of a stage their pieces of a weight.
@@ -147,13 +226,14 @@ class Lowering {
     if (!held_.emplace(tensor, stage).second) return;
     Holding& holding = holdings_.try_emplace(tensor, mesh_.rank_count()).first->second;
     const core::DataType type = graph_.tensor(tensor).type.data_type;
-    for (const std::int64_t rank : ranks_of(stage)) {
-      const TensorPiece piece = piece_of(tensor, cuts_.weights[tensor.index()], rank);
-      holding.add(rank, {piece, exchanges_.writer(rank).input(tensor, piece, type)});
+    for (const std::int64_t lane : lanes_.of_stage(stage)) {
+      const TensorPiece piece = piece_of(tensor, cuts_.weights[tensor.index()], lane);
+      const RankValueId value = exchanges_.writer(lane, 0).input(tensor, piece, type);
+      holding.add(lane, {piece, value, std::nullopt});
     }
   }
 
-  TensorPiece piece_of(core::TensorId tensor, const Layout& layout, std::int64_t rank) const {
+  TensorPiece piece_of(core::TensorId tensor, const Layout& layout, std::int64_t lane) const {
     const core::Dims dims = dims_of(tensor);
     TensorPiece piece = TensorPiece::whole(dims);
     std::map<std::int8_t, std::vector<std::size_t>> axes;
@@ -165,7 +245,7 @@ class Lowering {
       const std::int64_t values = digit.period == 0 ? size : digit.period / digit.stride;
       IndexSet& set = piece.dims[digit.dim];
       set = intersection(set, repeated(size, digit.stride, digit.period,
-                                       mesh_.part(values, cutting, mesh_.position_of(rank))));
+                                       mesh_.part(values, cutting, mesh_.position_of(lane))));
     }
     return piece;
   }
@@ -192,16 +272,19 @@ class Lowering {
     if (!scattered.empty()) {
       std::vector<CuttingLoop> cutting;
       for (auto& [number, loop] : loops) cutting.push_back(std::move(loop));
-      const PiecesOfRanks pieces =
-          scattered_pieces(mesh_, holding, dims_of(tensor), cutting, scattered, ranks_of(stage));
+      std::vector<std::int64_t> lanes = lanes_.of_stage(stage);
+      std::erase_if(lanes, [&](std::int64_t lane) { return !holding.has(lane); });
+      const PiecesOfLanes pieces =
+          scattered_pieces(mesh_, holding, dims_of(tensor), cutting, scattered, lanes);
       exchanges_.scatter(tensor, scattered, pieces, holding);
     }
     exchanges_.reduce(tensor, reduced, JoinedValues::kSum, holding);
   }
 
-  /// A piece of a tensor in the open graph of a rank, which has it.
-  core::TensorId operand(std::int64_t rank, core::TensorId tensor, const TensorPiece& piece) {
-    RankWriter& own = exchanges_.writer(rank);
+  /// A piece of a tensor in the open graph of a pass of a lane's rank, which has it.
+  core::TensorId operand(std::int64_t lane, std::size_t pass, core::TensorId tensor,
+                         const TensorPiece& piece) {
+    RankWriter& own = exchanges_.writer(lane, pass);
     if (is_constant(tensor)) {
       const core::TensorId whole = append_constant(own.builder(), graph_, tensor);
       return take_piece(own.builder(), whole,
@@ -209,50 +292,81 @@ class Lowering {
     }
     if (is_data(tensor))
       return own.operand(own.input(tensor, piece, graph_.tensor(tensor).type.data_type));
-    const OwnPiece& held = *holdings_.at(tensor).find(rank, piece);
+    const OwnPiece& held = *holdings_.at(tensor).find(lane, pass, piece);
     return take_piece(own.builder(), own.operand(held.value), relative_to(held.piece, piece));
   }
 
   // --- Results of the model ---
 
-  void give(core::TensorId tensor) {
+  core::Status give(core::TensorId tensor) {
     if (is_held(tensor)) hold(tensor, 0);
-    if (is_data(tensor) || is_constant(tensor)) return give_whole(tensor);
+    if (is_data(tensor) || is_constant(tensor)) {
+      give_whole(tensor);
+      return core::Done{};
+    }
     Holding& holding = holdings_.at(tensor);
     add_up(tensor, holding);
-    for (std::int64_t rank = 0; rank < mesh_.rank_count(); ++rank)
-      if (holding.has(rank))
-        exchanges_.writer(rank).add_output(
-            {tensor, holding.first(rank).piece, holding.first(rank).value});
+    if (const auto replaced = cuts_.replaced.find(tensor); replaced != cuts_.replaced.end())
+      return give_back(tensor, replaced->second);
+    for (std::int64_t lane = 0; lane < mesh_.rank_count(); ++lane)
+      if (holding.has(lane)) add_output(lane, tensor, holding.first(lane));
+    return core::Done{};
+  }
+
+  void add_output(std::int64_t lane, core::TensorId tensor, const OwnPiece& piece) {
+    exchanges_.writer(lane, 0).add_output({tensor, piece.piece, piece.value});
+  }
+
+  /// Ranks get the pieces of a result that they have of the input in whose place it comes.
+  core::Status give_back(core::TensorId tensor, core::TensorId input) {
+    if (std::ranges::none_of(held_, [&](const auto& held) { return held.first == input; }))
+      hold(input, stage_of(graph_.tensor(tensor).producer));
+    Holding& holding = holdings_.at(tensor);
+    const std::int64_t last = lanes_.last_microbatch();
+    for (std::int64_t stage = 0; stage < lanes_.stage_count(); ++stage) {
+      if (!held_.contains({input, stage})) continue;
+      Demand demand{{}, 0, Direction::kBehind, false};
+      for (const std::int64_t lane : lanes_.of_stage(stage, last))
+        demand.pieces.emplace(lane, piece_of(input, cuts_.weights[input.index()], lane));
+      SOAPSTONE_RETURN_IF_ERROR(exchanges_.send(tensor, demand, holding));
+      for (const auto& [lane, piece] : demand.pieces) {
+        const std::size_t pass = lanes_.pass(lane, 0, Direction::kBehind);
+        const core::TensorId value = operand(lane, pass, tensor, piece);
+        add_output(lane, tensor, {piece, exchanges_.writer(lane, pass).define(value), {}});
+      }
+    }
+    return core::Done{};
   }
 
   /// An input or a constant that is a result: the first rank gives it.
   void give_whole(core::TensorId tensor) {
     const TensorPiece whole = TensorPiece::whole(dims_of(tensor));
-    const core::TensorId value = operand(0, tensor, whole);
-    RankWriter& first = exchanges_.writer(0);
-    first.add_output({tensor, whole, first.define(value)});
+    const core::TensorId value = operand(0, 0, tensor, whole);
+    add_output(0, tensor, {whole, exchanges_.writer(0, 0).define(value), {}});
   }
 
   const core::Graph& graph_;
   const GraphLoops& loops_;
   const std::vector<bool>& is_weight_;
   const PlannedCuts& cuts_;
-  const RankMesh& mesh_;
+  const Lanes lanes_;
+  const RankMesh& mesh_;  ///< Of lanes.
   PartGraphs parts_;
   Exchanges exchanges_;
   std::map<core::TensorId, Holding> holdings_;
   std::set<std::pair<core::TensorId, std::int64_t>>
-      held_;  ///< Weights, with stages that have them.
+      held_;                     ///< Weights, with stages that have them.
+  std::vector<bool> is_behind_;  ///< By tensor: it is there when all microbatches have run.
 };
 
 }  // namespace
 
 PlannedCuts cuts_of(const MeshPlan& plan) {
-  PlannedCuts cuts{RankMesh(plan.shape.stages, plan.axis_sizes, plan.uneven),
-                   {},
-                   plan.sharding.tensors,
-                   plan.piece_of_node};
+  PlannedCuts cuts{RankMesh(plan.shape.stages, plan.axis_sizes, plan.uneven)};
+  cuts.chunks = plan.shape.chunks;
+  cuts.weights = plan.sharding.tensors;
+  cuts.piece_of_node = plan.piece_of_node;
+  cuts.gathers_once = plan.shape.gathers_once;
   for (const NodeChoice& choice : plan.sharding.nodes) cuts.loops.push_back(choice.loops);
   return cuts;
 }

@@ -13,6 +13,12 @@ RankMesh::RankMesh(std::int64_t stages, std::vector<std::int64_t> axis_sizes,
   for (const std::int64_t size : axis_sizes_) of_stage_ *= size;
 }
 
+RankMesh RankMesh::with_axis(std::int64_t size) const {
+  std::vector<std::int64_t> sizes = axis_sizes_;
+  sizes.push_back(size);
+  return RankMesh(stages_, std::move(sizes), uneven_);
+}
+
 MeshPosition RankMesh::position_of(std::int64_t rank) const {
   MeshPosition position{};
   std::int64_t rest = rank % of_stage_;

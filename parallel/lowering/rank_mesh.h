@@ -20,10 +20,18 @@ class RankMesh {
   RankMesh(std::int64_t stages, std::vector<std::int64_t> axis_sizes,
            std::optional<UnevenAxis> uneven);
 
+  /// The mesh with an axis more, outside of all others.
+  RankMesh with_axis(std::int64_t size) const;
+
   std::int64_t rank_count() const { return stages_ * of_stage_; }
   std::int64_t ranks_of_stage() const { return of_stage_; }
   std::size_t axis_count() const { return axis_sizes_.size(); }
   std::int64_t axis_size(std::size_t axis) const { return axis_sizes_[axis]; }
+  bool is_uneven(std::size_t axis) const { return uneven_ && uneven_->axis == axis; }
+  /// Into how many equal pieces an axis divides what it cuts; a rank may have several of them.
+  std::int64_t grains(std::size_t axis) const {
+    return is_uneven(axis) ? uneven_->all_grains() : axis_sizes_[axis];
+  }
   std::int64_t stage_of(std::int64_t rank) const { return rank / of_stage_; }
   std::int64_t first_rank(std::int64_t stage) const { return stage * of_stage_; }
   MeshPosition position_of(std::int64_t rank) const;

@@ -30,15 +30,16 @@ struct ComputeStep {
 };
 
 struct Message {
-  std::int64_t peer = 0;  ///< The rank at the other end.
+  std::size_t number = 0;  ///< The same at both ends; no other message has it.
+  std::int64_t peer = 0;   ///< The rank at the other end.
+  core::TensorId tensor;   ///< The model's tensor that is exchanged.
   RankValueId value;
 };
 
-/// Values go from some ranks to others. All are sent before any is waited for.
+/// Values go from some ranks to others. All are sent before any is waited for, and none waits for
+/// its receiver. A rank receives what another one sends it in the order in which that one does.
 struct MessageStep {
-  std::size_t number = 0;  ///< The same on all ranks that take part; ascending on each rank.
-  core::TensorId tensor;   ///< The model's tensor that is exchanged.
-  std::vector<Message> sent, received;  ///< Between two ranks in the same order at both ends.
+  std::vector<Message> sent, received;
 };
 
 enum class JoinedValues : std::uint8_t { kSum, kMax, kMin };
@@ -46,7 +47,7 @@ enum class JoinedValues : std::uint8_t { kSum, kMax, kMin };
 /// Each rank of the group has a value of the same type, and gets what all of them come to. They are
 /// joined in the order of the group.
 struct AllReduceStep {
-  std::size_t number = 0;  ///< As of a MessageStep; both count together.
+  std::size_t number = 0;  ///< The same on all ranks of the group, on no other step.
   core::TensorId tensor;
   JoinedValues joined = JoinedValues::kSum;
   std::vector<std::int64_t> group;  ///< Ranks, ascending.

@@ -1,17 +1,25 @@
 #include "parallel/lowering/rank_writer.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace soapstone::parallel {
 
-RankWriter::OpenGraph& RankWriter::open() {
-  if (steps_.empty() || !std::holds_alternative<OpenGraph>(steps_.back()))
-    steps_.emplace_back(OpenGraph());
-  return std::get<OpenGraph>(steps_.back());
+void RankWriter::select(std::size_t pass) {
+  if (pass >= passes_.size()) passes_.resize(pass + 1);
+  now_ = pass;
 }
 
-RankValueId RankWriter::new_value(core::TensorType type) {
+RankWriter::OpenGraph& RankWriter::open() {
+  std::vector<OpenStep>& steps = passes_[now_];
+  if (steps.empty() || !std::holds_alternative<OpenGraph>(steps.back()))
+    steps.emplace_back(OpenGraph());
+  return std::get<OpenGraph>(steps.back());
+}
+
+RankValueId RankWriter::new_value(core::TensorType type, std::size_t pass) {
   program_.values.push_back(std::move(type));
+  made_in_.push_back(pass);
   return RankValueId(program_.values.size() - 1);
 }
 
@@ -29,7 +37,7 @@ RankValueId RankWriter::define(core::TensorId tensor) {
   OpenGraph& graph = open();
   for (const auto& [value, operand] : graph.operands)
     if (operand == tensor) return value;
-  const RankValueId value = new_value(graph.builder.tensor(tensor).type);
+  const RankValueId value = new_value(graph.builder.tensor(tensor).type, now_);
   graph.operands.emplace(value, tensor);
   graph.defined.emplace_back(value, tensor);
   return value;
@@ -39,12 +47,12 @@ RankValueId RankWriter::input(core::TensorId tensor, const TensorPiece& piece,
                               core::DataType type) {
   for (const HeldPiece& held : program_.inputs)
     if (held.tensor == tensor && held.piece == piece) return held.value;
-  const RankValueId value = new_value({type, core::to_shape(piece.extents()), true});
+  const RankValueId value = new_value({type, core::to_shape(piece.extents()), true}, 0);
   program_.inputs.push_back({tensor, piece, value});
   return value;
 }
 
-RankValueId RankWriter::received(core::TensorType type) { return new_value(std::move(type)); }
+RankValueId RankWriter::received(core::TensorType type) { return new_value(std::move(type), now_); }
 
 core::Result<std::optional<ComputeStep>> RankWriter::closed(OpenGraph graph,
                                                             std::vector<bool>& is_read) {
@@ -63,23 +71,28 @@ core::Result<std::optional<ComputeStep>> RankWriter::closed(OpenGraph graph,
   return std::optional(std::move(step));
 }
 
+core::Status RankWriter::close(OpenStep step, std::vector<bool>& is_read) {
+  if (auto* graph = std::get_if<OpenGraph>(&step)) {
+    SOAPSTONE_ASSIGN_OR_RETURN(std::optional<ComputeStep> compute,
+                               closed(std::move(*graph), is_read));
+    if (compute) program_.steps.emplace_back(*std::move(compute));
+  } else if (auto* messages = std::get_if<MessageStep>(&step)) {
+    for (const Message& message : messages->sent) is_read[message.value.index()] = true;
+    program_.steps.emplace_back(std::move(*messages));
+  } else {
+    auto& reduction = std::get<AllReduceStep>(step);
+    is_read[reduction.from.index()] = true;
+    program_.steps.emplace_back(std::move(reduction));
+  }
+  return core::Done{};
+}
+
 core::Result<RankProgram> RankWriter::finish() && {
   std::vector<bool> is_read(program_.values.size());
   for (const HeldPiece& output : program_.outputs) is_read[output.value.index()] = true;
-  for (std::size_t k = steps_.size(); k-- > 0;) {
-    if (auto* graph = std::get_if<OpenGraph>(&steps_[k])) {
-      SOAPSTONE_ASSIGN_OR_RETURN(std::optional<ComputeStep> step,
-                                 closed(std::move(*graph), is_read));
-      if (step) program_.steps.emplace_back(*std::move(step));
-    } else if (auto* messages = std::get_if<MessageStep>(&steps_[k])) {
-      for (const Message& message : messages->sent) is_read[message.value.index()] = true;
-      program_.steps.emplace_back(std::move(*messages));
-    } else {
-      auto& reduction = std::get<AllReduceStep>(steps_[k]);
-      is_read[reduction.from.index()] = true;
-      program_.steps.emplace_back(std::move(reduction));
-    }
-  }
+  for (std::vector<OpenStep>& steps : passes_ | std::views::reverse)
+    for (OpenStep& step : steps | std::views::reverse)
+      SOAPSTONE_RETURN_IF_ERROR(close(std::move(step), is_read));
   std::ranges::reverse(program_.steps);
   return std::move(program_);
 }

@@ -1,4 +1,5 @@
-// Writes the program of one rank, step by step.
+// Writes the program of one rank: a list of steps for each of the passes that it runs, in any
+// order.
 #pragma once
 
 #include <map>
@@ -14,6 +15,12 @@ namespace soapstone::parallel {
 
 class RankWriter {
  public:
+  /// What is added from now on belongs to this pass; they are numbered in the order in which they
+  /// will run. Pass 0 is there from the beginning.
+  void select(std::size_t pass);
+  /// The pass that makes a value; 0 for one that is given.
+  std::size_t pass_of(RankValueId value) const { return made_in_[value.index()]; }
+
   /// The graph that computes until the next exchange.
   core::GraphBuilder& builder() { return open().builder; }
   /// A value in that graph.
@@ -25,8 +32,8 @@ class RankWriter {
   RankValueId input(core::TensorId tensor, const TensorPiece& piece, core::DataType type);
   /// A value that an exchange brings.
   RankValueId received(core::TensorType type);
-  void add(MessageStep step) { steps_.emplace_back(std::move(step)); }
-  void add(AllReduceStep step) { steps_.emplace_back(std::move(step)); }
+  void add(MessageStep step) { passes_[now_].emplace_back(std::move(step)); }
+  void add(AllReduceStep step) { passes_[now_].emplace_back(std::move(step)); }
   void add_output(HeldPiece piece) { program_.outputs.push_back(std::move(piece)); }
 
   const core::TensorType& type(RankValueId value) const { return program_.values[value.index()]; }
@@ -45,11 +52,14 @@ class RankWriter {
   using OpenStep = std::variant<OpenGraph, MessageStep, AllReduceStep>;
 
   OpenGraph& open();
-  RankValueId new_value(core::TensorType type);
+  RankValueId new_value(core::TensorType type, std::size_t pass);
+  core::Status close(OpenStep step, std::vector<bool>& is_read);
   core::Result<std::optional<ComputeStep>> closed(OpenGraph graph, std::vector<bool>& is_read);
 
   RankProgram program_;
-  std::vector<OpenStep> steps_;
+  std::vector<std::vector<OpenStep>> passes_{1};
+  std::size_t now_ = 0;
+  std::vector<std::size_t> made_in_;  ///< By value.
 };
 
 }  // namespace soapstone::parallel

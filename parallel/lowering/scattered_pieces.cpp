@@ -24,7 +24,7 @@ TensorPiece left_by(const std::vector<CuttingLoop>& loops, const RankMesh& mesh,
 }
 
 /// Whether ranks that have summands of the same elements as this one have all of their sums.
-bool covers(const Holding& holding, const PiecesOfRanks& pieces, std::int64_t rank) {
+bool covers(const Holding& holding, const PiecesOfLanes& pieces, std::int64_t rank) {
   const TensorPiece& own = holding.first(rank).piece;
   std::vector<const TensorPiece*> different;
   std::int64_t elements = 0;
@@ -40,11 +40,11 @@ bool covers(const Holding& holding, const PiecesOfRanks& pieces, std::int64_t ra
 
 }  // namespace
 
-PiecesOfRanks scattered_pieces(const RankMesh& mesh, const Holding& holding, const core::Dims& dims,
+PiecesOfLanes scattered_pieces(const RankMesh& mesh, const Holding& holding, const core::Dims& dims,
                                const std::vector<CuttingLoop>& loops,
                                const std::vector<std::size_t>& axes,
                                const std::vector<std::int64_t>& ranks) {
-  PiecesOfRanks pieces;
+  PiecesOfLanes pieces;
   for (const std::int64_t rank : ranks)
     pieces[rank] = left_by(loops, mesh, dims, rank, holding.first(rank).piece);
   if (std::ranges::all_of(ranks, [&](std::int64_t rank) { return covers(holding, pieces, rank); }))

@@ -18,7 +18,7 @@ struct CuttingLoop {
 /// Pieces of the sum of first pieces along `axes`, each of which cuts one of the loops. Usually
 /// those that the loops leave to a rank; where these are not all of it, as ranks have summands of
 /// different elements, equal shares along the first dimension that is cut.
-PiecesOfRanks scattered_pieces(const RankMesh& mesh, const Holding& holding, const core::Dims& dims,
+PiecesOfLanes scattered_pieces(const RankMesh& mesh, const Holding& holding, const core::Dims& dims,
                                const std::vector<CuttingLoop>& loops,
                                const std::vector<std::size_t>& axes,
                                const std::vector<std::int64_t>& ranks);

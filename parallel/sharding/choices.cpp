@@ -87,7 +87,8 @@ class ChoiceMaker {
   }
 
   bool may_cut(std::size_t axis, std::size_t l) const {
-    if (mesh_.axis_sizes()[axis] == 1 || !has_digits(loops_[l])) return false;
+    if (mesh_.axis_sizes()[axis] == 1 || !has_digits(loops_[l], loops_of_graph_.digits))
+      return false;
     if (axis == 0 && cuts_whole(l)) return false;
     const Origin origin = origins_[l];
     if (is_over_heads(axis))
@@ -165,14 +166,6 @@ class ChoiceMaker {
     choices_.push_back(now_);
   }
 
-  bool has_digits(const ops::Loop& loop) const {
-    const auto has = [&](const ops::LoopPlace& place) {
-      return loops_of_graph_.digits.find(place).has_value();
-    };
-    return std::all_of(loop.follows.begin(), loop.follows.end(), has) &&
-           std::all_of(loop.outputs.begin(), loop.outputs.end(), has);
-  }
-
   /// What one cut axis asks and makes.
   void lay(std::size_t axis) {
     if (now_.loops[axis] == kPassesSums) {
@@ -180,19 +173,8 @@ class ChoiceMaker {
       for (Layout& output : now_.outputs) output.axes[axis] = kBroadcast;
     }
     if (now_.loops[axis] < 0) return;
-    const ops::Loop& loop = loops_[static_cast<std::size_t>(now_.loops[axis])];
-    for (Layout& input : now_.inputs) input.axes[axis] = kBroadcast;
-    for (const std::size_t once : loop.once) now_.inputs[once].axes[axis] = kReplicated;
-    for (const ops::LoopPlace& place : loop.follows)
-      now_.inputs[place.tensor].axes[axis] = *loops_of_graph_.digits.find(place);
-    for (std::size_t k = 0; k < now_.outputs.size(); ++k) {
-      std::int8_t& use = now_.outputs[k].axes[axis];
-      const ops::LoopPlace* place = loop.output_place(k);
-      if (place)
-        use = *loops_of_graph_.digits.find(*place);
-      else
-        use = loop.joined[k] == ops::Joined::kSum ? kPartial : kReplicated;
-    }
+    lay_loop(loops_[static_cast<std::size_t>(now_.loops[axis])], loops_of_graph_.digits, axis,
+             now_);
   }
 
   /// What parts have to join before the node is done: stages in between, maxima of the results.
@@ -382,6 +364,27 @@ class ChoiceMaker {
 };
 
 }  // namespace
+
+bool has_digits(const ops::Loop& loop, const Digits& digits) {
+  const auto has = [&](const ops::LoopPlace& place) { return digits.find(place).has_value(); };
+  return std::all_of(loop.follows.begin(), loop.follows.end(), has) &&
+         std::all_of(loop.outputs.begin(), loop.outputs.end(), has);
+}
+
+void lay_loop(const ops::Loop& loop, const Digits& digits, std::size_t axis, NodeChoice& choice) {
+  for (Layout& input : choice.inputs) input.axes[axis] = kBroadcast;
+  for (const std::size_t once : loop.once) choice.inputs[once].axes[axis] = kReplicated;
+  for (const ops::LoopPlace& place : loop.follows)
+    choice.inputs[place.tensor].axes[axis] = *digits.find(place);
+  for (std::size_t k = 0; k < choice.outputs.size(); ++k) {
+    const ops::LoopPlace* place = loop.output_place(k);
+    std::int8_t& use = choice.outputs[k].axes[axis];
+    if (place)
+      use = *digits.find(*place);
+    else
+      use = loop.joined[k] == ops::Joined::kSum ? kPartial : kReplicated;
+  }
+}
 
 std::vector<Position> positions_of(const Mesh& mesh, const ComputeRates& rates,
                                    const ChoiceOptions& options) {

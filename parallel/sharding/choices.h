@@ -58,6 +58,13 @@ struct NodeChoice {
   bool operator==(const NodeChoice&) const = default;
 };
 
+/// Whether the places of a loop have numbers, so that layouts can speak of it.
+bool has_digits(const ops::Loop& loop, const Digits& digits);
+
+/// Sets what an axis that cuts a loop asks of the inputs of its node and makes of the outputs.
+/// Precondition: has_digits(); the choice has a layout for each input and output.
+void lay_loop(const ops::Loop& loop, const Digits& digits, std::size_t axis, NodeChoice& choice);
+
 class PartTimes;
 
 struct ChoiceOptions {

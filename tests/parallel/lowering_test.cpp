@@ -10,41 +10,10 @@
 #include "parallel/lowering/plan_check.h"
 #include "parallel/planning/named.h"
 #include "parallel/planning/strategies.h"
-#include "tests/parallel/planned_network.h"
+#include "tests/parallel/small_networks.h"
 
 namespace soapstone::parallel {
 namespace {
-
-struct SmallNetwork {
-  std::string name;
-  models::ParameterValues sizes;
-};
-
-const std::vector<SmallNetwork>& small_networks() {
-  static const std::vector<SmallNetwork> all = {
-      {"mlp", {{"batch", 8}, {"layers", 3}, {"inputs", 12}, {"hidden", 16}, {"outputs", 6}}},
-      {"lenet", {{"batch", 8}}},
-      {"resnet18", {{"batch", 4}, {"image", 32}, {"classes", 8}, {"width", 4}}},
-      {"gpt",
-       {{"batch", 4},
-        {"seq", 4},
-        {"positions", 4},
-        {"layers", 2},
-        {"hidden", 16},
-        {"heads", 4},
-        {"vocabulary", 24}}},
-      {"llama",
-       {{"batch", 4},
-        {"seq", 4},
-        {"layers", 2},
-        {"hidden", 16},
-        {"heads", 4},
-        {"feed", 24},
-        {"vocabulary", 24}}},
-      {"dlrm", {{"batch", 8}, {"tables", 4}, {"rows", 16}, {"width", 4}, {"hidden", 16}}},
-  };
-  return all;
-}
 
 class NamedStrategyRuns : public testing::TestWithParam<std::tuple<std::size_t, std::string>> {};
 
@@ -73,22 +42,12 @@ TEST_P(NamedStrategyRuns, AsTheModelDoes) {
   EXPECT_FALSE(*difference) << "rank " << (*difference)->rank;
 }
 
-std::vector<std::string> strategy_names() {
-  std::vector<std::string> names;
-  for (const NamedStrategy& strategy : named_strategies()) names.push_back(strategy.name);
-  return names;
-}
-
 INSTANTIATE_TEST_SUITE_P(All, NamedStrategyRuns,
                          testing::Combine(testing::Range(std::size_t{0}, std::size_t{6}),
                                           testing::ValuesIn(strategy_names())),
                          [](const auto& test) {
-                           std::string name = small_networks()[std::get<0>(test.param)].name + "_" +
-                                              std::get<1>(test.param);
-                           std::replace_if(
-                               name.begin(), name.end(), [](char c) { return !std::isalnum(c); },
-                               '_');
-                           return name;
+                           return in_letters(small_networks()[std::get<0>(test.param)].name + "_" +
+                                             std::get<1>(test.param));
                          });
 
 /// Cuts that no search would take: any loop of any node along any axis, weights cut as one of their
@@ -107,7 +66,7 @@ class RandomCuts {
     const auto stages = static_cast<std::int64_t>(1 + below(3));
     std::optional<UnevenAxis> uneven;
     if (sizes[2] == 2 && below(2) == 0) uneven = UnevenAxis{2, {1, 3}, {0, 0}};
-    PlannedCuts cuts{RankMesh(stages, sizes, uneven), {}, {}, {}};
+    PlannedCuts cuts{RankMesh(stages, sizes, uneven)};
     cuts.loops.assign(net_.graph.node_bound(), AxisLoops{kNoLoop, kNoLoop, kNoLoop, kNoLoop});
     cuts.weights.assign(net_.graph.tensor_bound(), Layout{});
     cuts.piece_of_node.assign(net_.graph.node_bound(), 0);
@@ -164,7 +123,7 @@ struct CutProduct {
 
   CutProduct() {
     RandomCuts random(net, 1);
-    PlannedCuts cuts{RankMesh(1, {2, 1, 1}, {}), {}, {}, {}};
+    PlannedCuts cuts{RankMesh(1, {2, 1, 1}, {})};
     cuts.loops.assign(net.graph.node_bound(), AxisLoops{kNoLoop, kNoLoop, kNoLoop, kNoLoop});
     cuts.weights.assign(net.graph.tensor_bound(), Layout{});
     cuts.piece_of_node.assign(net.graph.node_bound(), 0);
