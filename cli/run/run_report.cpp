@@ -25,7 +25,7 @@ constexpr std::size_t kMostExchangesShown = 5;
 
 /// All exchanges of one kind together.
 struct KindFigures {
-  std::size_t count = 0;
+  std::int64_t count = 0;
   double bytes = 0, us = 0;
 };
 
@@ -33,7 +33,7 @@ std::map<std::string, KindFigures> by_kind(const std::vector<ExchangeFigures>& e
   std::map<std::string, KindFigures> kinds;
   for (const ExchangeFigures& exchange : exchanges) {
     KindFigures& kind = kinds[std::string(to_string(exchange.kind))];
-    ++kind.count;
+    kind.count += exchange.count;
     kind.bytes += exchange.bytes;
     kind.us += exchange.us;
   }
@@ -58,8 +58,9 @@ std::string exchanges_text(const std::vector<ExchangeFigures>& exchanges) {
   std::ranges::stable_sort(longest, std::greater(), &ExchangeFigures::us);
   longest.resize(std::min(longest.size(), kMostExchangesShown));
   for (const ExchangeFigures* const exchange : longest)
-    table.add_row({fmt::format("  {} of {}", to_string(exchange->kind), exchange->tensor), "1",
-                   bytes_text(exchange->bytes), time_text(exchange->us)});
+    table.add_row({fmt::format("  {} of {}", to_string(exchange->kind), exchange->tensor),
+                   fmt::to_string(exchange->count), bytes_text(exchange->bytes),
+                   time_text(exchange->us)});
   return table.to_string();
 }
 
@@ -138,8 +139,6 @@ std::string run_plan_text(const jobs::RunPlanOutcome& outcome) {
   if (static_cast<std::size_t>(plan.devices) > outcome.cores)
     text += fmt::format("  {} ranks share {}: times say little\n", plan.devices,
                         counted(outcome.cores, "core"));
-  if (plan.shape.microbatches > 1)
-    text += fmt::format("  {} microbatches of the plan run as one\n", plan.shape.microbatches);
   if (outcome.reference_kernels > 0)
     text += fmt::format("  {} on slow reference kernels\n",
                         counted(outcome.reference_kernels, "launch"));
@@ -171,7 +170,7 @@ std::string run_plan_json(const jobs::RunPlanOutcome& outcome) {
   for (const ExchangeFigures& exchange : outcome.figures.exchanges)
     json["exchanges"].push_back({{"kind", to_string(exchange.kind)},
                                  {"tensor", exchange.tensor},
-                                 {"ranks", exchange.ranks},
+                                 {"count", exchange.count},
                                  {"bytes", exchange.bytes},
                                  {"us", exchange.us}});
   json["ranks"] = ordered_json::array();

@@ -11,6 +11,7 @@
 #include "ops/analysis/analysis.h"
 #include "parallel/lowering/lowering.h"
 #include "parallel/lowering/plan_check.h"
+#include "parallel/lowering/step_cuts.h"
 #include "parallel/plans/plan_cuts.h"
 #include "parallel/running/cut_sums.h"
 #include "parallel/running/pieces_of_values.h"
@@ -63,10 +64,12 @@ core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::P
                              inputs_of_run(prepared.model, request.inputs, request.seed));
   context.progress.stage("writing the programs of ranks");
   const parallel::GraphLoops loops = parallel::graph_loops(graph, is_weight);
-  const auto cuts = parallel::cuts_of(prepared.plan, graph, loops, is_weight);
-  if (!cuts) return cuts.error().at(request.plan);
-  SOAPSTONE_ASSIGN_OR_RETURN(prepared.programs, parallel::lower(graph, loops, is_weight, *cuts));
-  const std::vector<bool> behind = parallel::behind_cut_sums(graph, loops, *cuts);
+  const auto planned = parallel::cuts_of(prepared.plan, graph, loops, is_weight);
+  if (!planned) return planned.error().at(request.plan);
+  const parallel::PlannedCuts cuts = parallel::with_microbatches(
+      {graph, loops, is_weight}, *planned, prepared.plan.shape.microbatches);
+  SOAPSTONE_ASSIGN_OR_RETURN(prepared.programs, parallel::lower(graph, loops, is_weight, cuts));
+  const std::vector<bool> behind = parallel::behind_cut_sums(graph, loops, cuts);
   for (std::size_t k = 0; k < graph.outputs().size(); ++k) {
     const core::TensorId output = graph.outputs()[k];
     const core::Graph& whole = prepared.model.whole;

@@ -100,7 +100,8 @@ std::optional<Digits::Digit> parse_digit_name(std::string_view name) {
 
 core::Result<PlannedCuts> cuts_of(const PlanDocument& document, const core::Graph& graph,
                                   const GraphLoops& loops, const std::vector<bool>& is_weight) {
-  PlannedCuts cuts{mesh_of(document), {}, {}, {}};
+  PlannedCuts cuts{mesh_of(document), document.shape.chunks};
+  cuts.gathers_once = document.shape.gathers_once;
   cuts.loops.assign(graph.node_bound(), AxisLoops{kNoLoop, kNoLoop, kNoLoop, kNoLoop});
   cuts.piece_of_node.assign(graph.node_bound(), -1);
   std::size_t at = 0;

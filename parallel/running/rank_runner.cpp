@@ -156,11 +156,15 @@ core::Status RankRunner::compile_all(runtime::Backend& backend, runtime::Fusion 
   return core::Done{};
 }
 
-/// Values go after the last step that reads them, or that makes them if none does. Fixed values
-/// stay if anything but a graph reads them, else they are in the graphs alone.
+/// Values go after the last step that reads them, or that makes them if none does; what is sent may
+/// still be on its way then. Fixed values stay if anything but a graph reads them, else they are in
+/// the graphs alone.
 void RankRunner::find_last_uses() {
   std::set<RankValueId> kept;
   for (const HeldPiece& output : program_->outputs) kept.insert(output.value);
+  for (const RankStep& step : program_->steps)
+    if (const auto* messages = std::get_if<MessageStep>(&step))
+      for (const Message& message : messages->sent) kept.insert(message.value);
   std::vector<std::size_t> last(values_.size(), program_->steps.size());
   const auto note = [&](std::size_t step) {
     return [&, step](RankValueId id) { last[id.index()] = step; };
@@ -177,6 +181,8 @@ void RankRunner::find_last_uses() {
     }
   }
   std::erase_if(fixed_, [&](const auto& entry) { return !kept.contains(entry.first); });
+  for (const RankValueId id : kept)
+    if (!fixed_.contains(id)) dead_at_end_.push_back(id);
   dead_after_.resize(program_->steps.size());
   for (std::size_t v = 0; v < last.size(); ++v)
     if (last[v] < dead_after_.size() && !kept.contains(RankValueId(v)))
@@ -209,11 +215,11 @@ RankRunner::run(const std::vector<core::LiteralPtr>& inputs) {
     times_[k].end_us = (core::wall_s() - began_s) * kUsPerS;
     for (const RankValueId id : dead_after_[k]) drop(id);
   }
+  SOAPSTONE_RETURN_IF_ERROR(all_->wait());
   std::vector<core::LiteralPtr> outputs;
   for (const HeldPiece& output : program_->outputs)
     outputs.push_back(values_[output.value.index()]);
-  for (const HeldPiece& output : program_->outputs)
-    if (!fixed_.contains(output.value)) drop(output.value);
+  for (const RankValueId id : dead_at_end_) drop(id);
   return outputs;
 }
 
@@ -247,7 +253,6 @@ core::Status RankRunner::exchange(const MessageStep& step) {
     SOAPSTONE_RETURN_IF_ERROR(
         all_->receive(buffers[k].elements(), static_cast<int>(step.received[k].peer)));
   SOAPSTONE_RETURN_IF_ERROR(all_->end_group());
-  SOAPSTONE_RETURN_IF_ERROR(all_->wait());
   for (std::size_t k = 0; k < buffers.size(); ++k) set(step.received[k].value, buffers[k].value());
   return core::Done{};
 }
@@ -258,7 +263,6 @@ core::Status RankRunner::reduce(const AllReduceStep& step) {
   Collectives& ranks = group == groups_.end() ? *all_ : *group->second;
   SOAPSTONE_RETURN_IF_ERROR(ranks.all_reduce(elements_of(*values_[step.from.index()]),
                                              to.elements().address, reduction_of(step.joined)));
-  SOAPSTONE_RETURN_IF_ERROR(ranks.wait());
   set(step.to, to.value());
   return core::Done{};
 }

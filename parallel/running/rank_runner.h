@@ -21,7 +21,8 @@ struct RankStepTime {
   double start_us = 0, end_us = 0;
 };
 
-/// Values lie in the memory of the host, and leave it after their last use.
+/// Values lie in the memory of the host, and leave it after their last use; what was sent at the
+/// end of the run.
 class RankRunner {
  public:
   /// `fixed`: by input of the program the value that it has in every run, or null. Kernels hold
@@ -32,7 +33,8 @@ class RankRunner {
                                        runtime::Backend& backend, runtime::Fusion fusion);
 
   /// Makes the groups of ranks that the program needs. Each rank of the program calls it, once and
-  /// before run(). `all` are its ranks, and must outlive this. Errors: those of subset().
+  /// before run(). `all` are its ranks, on memory of the host, and must outlive this. Errors: those
+  /// of subset().
   core::Status connect(runtime::Collectives& all);
 
   /// `inputs`: by input of the program its value, null if it is fixed. Results are parallel to the
@@ -69,6 +71,7 @@ class RankRunner {
   std::vector<runtime::Executable> executables_;
   std::vector<std::optional<Compiled>> compiled_;     ///< By step; none for exchanges.
   std::vector<std::vector<RankValueId>> dead_after_;  ///< By step.
+  std::vector<RankValueId> dead_at_end_;              ///< Results, and what is sent.
   std::vector<core::LiteralPtr> values_;              ///< By value; null: not there.
   runtime::Collectives* all_ = nullptr;
   std::map<std::vector<std::int64_t>, std::unique_ptr<runtime::Collectives>> groups_;

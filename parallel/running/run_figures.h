@@ -17,12 +17,13 @@ enum class ExchangeKind : std::uint8_t { kMessages, kSum, kMax, kMin };
 /// `messages`, `all-reduce (sum)`, …
 std::string_view to_string(ExchangeKind kind);
 
+/// All exchanges of a tensor that are of one kind.
 struct ExchangeFigures {
   ExchangeKind kind = ExchangeKind::kMessages;
   std::string tensor;      ///< Its name in the model.
-  std::int64_t ranks = 0;  ///< That take part.
+  std::int64_t count = 0;  ///< Messages, or reductions.
   double bytes = 0;        ///< What all ranks send, or give to be joined, together.
-  double us = 0;           ///< Of the rank that came last, which waits for nobody.
+  double us = 0;           ///< Of all ranks together, without waiting.
 };
 
 struct RankFigures {
@@ -35,14 +36,15 @@ struct RankFigures {
 struct RunFigures {
   double step_us = 0;  ///< Until the last rank ends.
   std::vector<RankFigures> ranks;
-  std::vector<ExchangeFigures> exchanges;  ///< By number.
+  std::vector<ExchangeFigures> exchanges;  ///< In the order of the first rank that has them.
   std::vector<MeasuredLane> lanes;         ///< One a rank.
 };
 
 /// Names for all tensors of a graph, for people: a tensor's own, or that of its node.
 std::vector<std::string> tensor_names(const core::Graph& graph);
 
-/// `names`: by tensor of the model. `times`: by rank and step of its program.
+/// `names`: by tensor of the model. `times`: by rank and step of its program, from a moment that is
+/// the same on all ranks.
 RunFigures figures_of(const std::vector<std::string>& names,
                       const std::vector<RankProgram>& programs,
                       const std::vector<std::vector<RankStepTime>>& times);

@@ -77,6 +77,8 @@ TEST_P(CutsOfNamedStrategies, SurviveTheFile) {
     ASSERT_TRUE(cuts.ok()) << cuts.error().to_string();
     const PlannedCuts wanted = cuts_of(planned->plan);
     expect_same_mesh(cuts->mesh, wanted.mesh);
+    EXPECT_EQ(cuts->chunks, wanted.chunks);
+    EXPECT_EQ(cuts->gathers_once, wanted.gathers_once);
     for (const core::NodeId id : net.graph.order()) {
       EXPECT_EQ(cuts->loops[id.index()], wanted.loops[id.index()]);
       EXPECT_EQ(cuts->piece_of_node[id.index()], wanted.piece_of_node[id.index()]);

@@ -275,13 +275,13 @@ TEST(RunFiguresTest, ARankWaitsForTheOneThatComesLast) {
   ASSERT_EQ(figures.exchanges.size(), 1U);
   EXPECT_EQ(figures.exchanges[0].tensor, "sum");
   EXPECT_EQ(figures.exchanges[0].kind, ExchangeKind::kSum);
-  EXPECT_EQ(figures.exchanges[0].ranks, 2);
+  EXPECT_EQ(figures.exchanges[0].count, 1);
   EXPECT_DOUBLE_EQ(figures.exchanges[0].bytes, 80);
-  EXPECT_DOUBLE_EQ(figures.exchanges[0].us, 10);
+  EXPECT_DOUBLE_EQ(figures.exchanges[0].us, 5 + 10);
   EXPECT_DOUBLE_EQ(figures.ranks[0].compute_us, 10);
-  EXPECT_DOUBLE_EQ(figures.ranks[0].exchange_us, 10);
-  EXPECT_DOUBLE_EQ(figures.ranks[0].wait_us, 15 + 5);  // It also ends earlier.
-  EXPECT_DOUBLE_EQ(figures.ranks[0].idle_share, 0.5);
+  EXPECT_DOUBLE_EQ(figures.ranks[0].exchange_us, 5);
+  EXPECT_DOUBLE_EQ(figures.ranks[0].wait_us, 20 + 5);  // It also ends earlier.
+  EXPECT_DOUBLE_EQ(figures.ranks[0].idle_share, 25.0 / 40);
   EXPECT_DOUBLE_EQ(figures.ranks[1].wait_us, 0);
   EXPECT_EQ(figures.lanes[1].parts[1].name, "all-reduce (sum) of sum");
 }
