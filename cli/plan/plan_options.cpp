@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/options/device_options.h"
+#include "cli/plan/planned_model_options.h"
 #include "jobs/base/usage_error.h"
 #include "parallel/planning/named.h"
 
@@ -12,18 +13,6 @@ namespace soapstone::cli {
 namespace {
 
 constexpr std::int64_t kMostOfAnything = std::int64_t{1} << 31;
-
-/// What makes a model of its name: parameters, batch, sizes that a file leaves open.
-template <class Options>
-void add_planned_model_options(CommandLine& line, Options& options) {
-  line.add("--set", options.settings, "Set a parameter of a built-in network; may be repeated")
-      .type("KEY=NUMBER")
-      .one_each();
-  line.add("--batch", options.request.model.batch, "Samples of a step, all devices together")
-      .type("N")
-      .between(std::int64_t{1}, kMostOfAnything);
-  add_shape_option(line, options.request.model.shapes);
-}
 
 void add_picture_options(CommandLine& line, PlanPictures& pictures) {
   line.add("--svg", pictures.svg,
@@ -54,18 +43,6 @@ void add_described_options(CommandLine& line, PlanOptions& options) {
   line.add_flag("--require-fit", options.requires_fit,
                 "End with 5 if a described plan does not fit into the memory")
       .needs(simulate);
-}
-
-/// `KEY=NUMBER`, each key once.
-core::Status read_assignments(const std::string& option, const std::vector<std::string>& texts,
-                              std::map<std::string, std::int64_t>& numbers) {
-  for (const std::string& text : texts) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto assigned, parse_assignment(text));
-    if (!numbers.insert(assigned).second)
-      return jobs::usage_error(fmt::format("{}: '{}' is there twice", option, assigned.first),
-                               "give each key once");
-  }
-  return core::Done{};
 }
 
 /// Takes `recompute=LEVEL` from what is fixed, by its name, or by 0 for nothing and 1 for all.
@@ -115,7 +92,7 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
       .writes({.is_regular = true});
   add_picture_options(line, options.pictures);
   add_described_options(line, options);
-  add_planned_model_options(line, options);
+  add_planned_model_options(line, options.request.model, options.settings);
   const auto train = line.add_flag("--train", request.is_training, "Plan a step of training");
   line.add_flag("--strict", request.is_strict,
                 "Refuse a model with operators of which nothing is known");
@@ -228,7 +205,7 @@ void add_inspect_plan_options(CommandLine& line, InspectPlanOptions& options) {
   add_picture_options(line, options.pictures);
   line.add("--topology", options.request.topology, "The machine that it is for [that of the plan]")
       .type("NAME|FILE");
-  add_planned_model_options(line, options);
+  add_planned_model_options(line, options.request.model, options.settings);
   add_common_options(line, options);
   set_examples(line, "  $ inspect-plan plan.json\n"
                      "  $ inspect-plan plan.json --model gpt --batch 64\n"

@@ -59,8 +59,10 @@ std::string xml_escaped(std::string_view text) {
 
 class StepDrawing {
  public:
-  explicit StepDrawing(const parallel::SimulatedStep& step)
-      : step_(step), problem_(step.problem), timeline_(step.timeline),
+  StepDrawing(const parallel::SimulatedStep& step,
+              const std::vector<parallel::MeasuredLane>& measured)
+      : step_(step), problem_(step.problem), timeline_(step.timeline), measured_(measured),
+        end_us_(end_of(step, measured)),
         has_microbatches_(std::ranges::any_of(step.microbatch_of, [](auto m) { return m > 0; })) {}
 
   std::string text() {
@@ -76,6 +78,7 @@ class StepDrawing {
     draw_parts();
     draw_weights();
     draw_memory();
+    draw_measured();
     return svg_ + "</svg>\n";
   }
 
@@ -84,11 +87,20 @@ class StepDrawing {
   static double top_of(std::size_t device) {
     return kTop + static_cast<double>(device) * lane_height();
   }
-  double bottom() const { return top_of(problem_.device_count); }
-  double x_of(Ticks time) const {
-    return kLeft + kWidth * static_cast<double>(time) /
-                       static_cast<double>(std::max<Ticks>(1, timeline_.end));
+  double top_of_measured(std::size_t rank) const {
+    return top_of(problem_.device_count) + static_cast<double>(rank) * (kLane + kBetween);
   }
+  double bottom() const { return top_of_measured(measured_.size()); }
+  /// Until all lanes end.
+  static double end_of(const parallel::SimulatedStep& step,
+                       const std::vector<parallel::MeasuredLane>& measured) {
+    double end_us = to_us(std::max<Ticks>(1, step.timeline.end));
+    for (const parallel::MeasuredLane& lane : measured)
+      if (!lane.parts.empty()) end_us = std::max(end_us, lane.parts.back().end_us);
+    return end_us;
+  }
+  double x_of_us(double us) const { return kLeft + kWidth * us / end_us_; }
+  double x_of(Ticks time) const { return x_of_us(to_us(time)); }
   void write(double x, double y, std::string_view text, std::string_view style = "") {
     svg_ += fmt::format("<text x=\"{:.2f}\" y=\"{:.1f}\"{}{}>{}</text>\n", x, y,
                         style.empty() ? "" : " ", style, xml_escaped(text));
@@ -123,7 +135,7 @@ class StepDrawing {
 
   /// Round times below the lanes, five to ten of them.
   void draw_scale() {
-    const double whole_ms = std::max(to_us(timeline_.end) / 1000, 1e-5);
+    const double whole_ms = std::max(end_us_ / 1000, 1e-5);
     double step_ms = std::pow(10, std::floor(std::log10(whole_ms)));
     if (whole_ms / step_ms < 2.5) step_ms /= 4;
     if (whole_ms / step_ms < 5) step_ms /= 2;
@@ -137,15 +149,8 @@ class StepDrawing {
   }
 
   void draw_lanes() {
-    for (std::size_t device = 0; device < problem_.device_count; ++device) {
-      const double middle = top_of(device) + kLane * 0.65;
-      svg_ += fmt::format("<rect class=\"lane\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
-                          "fill=\"#f4f4f4\"/>\n",
-                          kLeft, top_of(device), kWidth, kLane);
-      write(kLeft - 6, middle, problem_.device_names[device], "text-anchor=\"end\"");
-      write(kLeft + kWidth + 6, middle,
-            fmt::format("{:.1f} % idle", 100 * timeline_.idle_share(device)));
-    }
+    for (std::size_t device = 0; device < problem_.device_count; ++device)
+      draw_lane(top_of(device), problem_.device_names[device], timeline_.idle_share(device));
   }
 
   /// The name where there is room for it, else the number of the microbatch, else nothing.
@@ -225,15 +230,50 @@ class StepDrawing {
     }
   }
 
+  void draw_lane(double top, const std::string& name, double idle_share) {
+    svg_ += fmt::format("<rect class=\"lane\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
+                        "fill=\"#f4f4f4\"/>\n",
+                        kLeft, top, kWidth, kLane);
+    write(kLeft - 6, top + kLane * 0.65, name, "text-anchor=\"end\"");
+    write(kLeft + kWidth + 6, top + kLane * 0.65, fmt::format("{:.1f} % idle", 100 * idle_share));
+  }
+
+  /// What a rank waits in an exchange is left white.
+  void draw_measured() {
+    for (std::size_t rank = 0; rank < measured_.size(); ++rank) {
+      const parallel::MeasuredLane& lane = measured_[rank];
+      const double y = top_of_measured(rank);
+      draw_lane(y, lane.name + ", measured", lane.idle_share);
+      for (const parallel::MeasuredPart& part : lane.parts) {
+        const double x = x_of_us(part.start_us + part.waited_us), width = x_of_us(part.end_us) - x;
+        if (width < kThinnest) continue;
+        const double start_ms = part.start_us / 1000;
+        svg_ += fmt::format(
+            "<rect class=\"measured\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" "
+            "fill=\"{}\"><title>{}: {:.3f} ms from {:.3f} ms{}</title></rect>\n",
+            x, y, width, kLane,
+            color_of(part.is_exchange ? StepPart::kExchange : StepPart::kForward),
+            xml_escaped(part.name), part.end_us / 1000 - start_ms, start_ms,
+            part.waited_us > 0 ? fmt::format(", {:.3f} ms of it waiting", part.waited_us / 1000)
+                               : "");
+      }
+    }
+  }
+
   const parallel::SimulatedStep& step_;
   const parallel::PlacementProblem& problem_;
   const parallel::Timeline& timeline_;
+  const std::vector<parallel::MeasuredLane>& measured_;
+  const double end_us_;
   const bool has_microbatches_;
   std::string svg_;
 };
 
 }  // namespace
 
-std::string step_svg(const parallel::SimulatedStep& step) { return StepDrawing(step).text(); }
+std::string step_svg(const parallel::SimulatedStep& step,
+                     const std::vector<parallel::MeasuredLane>& measured) {
+  return StepDrawing(step, measured).text();
+}
 
 }  // namespace soapstone::cli

@@ -2,6 +2,7 @@
 // is done, whether NCCL has seen an error, and whether the time is over.
 #include "gpu/collectives/nccl_rank.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <optional>
@@ -64,11 +65,29 @@ std::size_t bytes_of(const Elements& elements) {
 }
 constexpr int kByte = 1;  ///< NCCL's number.
 
+/// The first failure of a rank, in whichever of its communicators. Any thread may set it.
+class FirstFailure {
+ public:
+  void set(core::Error error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+  }
+  std::optional<core::Error> get() {
+    const std::lock_guard lock(mutex_);
+    return error_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<core::Error> error_;
+};
+
 class NcclRank final : public runtime::Collectives {
  public:
-  NcclRank(std::shared_ptr<const Nccl> nccl, GpuQueue& queue, const NcclRankOptions& options)
+  NcclRank(std::shared_ptr<const Nccl> nccl, GpuQueue& queue, const NcclRankOptions& options,
+           std::shared_ptr<FirstFailure> failure = std::make_shared<FirstFailure>())
       : nccl_(std::move(nccl)), queue_(queue), rank_(options.rank), size_(options.size),
-        limit_(options.time_limit) {}
+        limit_(options.time_limit), failure_(std::move(failure)) {}
 
   ~NcclRank() override {
     if (!communicator_) return;
@@ -164,6 +183,17 @@ class NcclRank final : public runtime::Collectives {
     return settle("ncclGroupEnd", result);
   }
 
+  core::Result<std::unique_ptr<runtime::Collectives>> subset(std::span<const int> ranks) override {
+    SOAPSTONE_RETURN_IF_ERROR(runtime::check_subset(ranks, rank_, size_));
+    SOAPSTONE_ASSIGN_OR_RETURN(const NcclId id, id_of_subset(ranks));
+    const auto place = static_cast<int>(std::ranges::find(ranks, rank_) - ranks.begin());
+    auto part = std::make_unique<NcclRank>(
+        nccl_, queue_, NcclRankOptions{place, static_cast<int>(ranks.size()), id, limit_},
+        failure_);
+    SOAPSTONE_RETURN_IF_ERROR(part->init(id));
+    return std::unique_ptr<runtime::Collectives>(std::move(part));
+  }
+
   core::Status wait() override {
     if (core::Status usable = status(); !usable) return usable;
     SOAPSTONE_ASSIGN_OR_RETURN(const Driver* const driver, queue_.device().use());
@@ -177,7 +207,7 @@ class NcclRank final : public runtime::Collectives {
     }
   }
 
-  void abort(const std::string& reason) override { remember(core::unavailable(reason)); }
+  void abort(const std::string& reason) override { failure_->set(core::unavailable(reason)); }
 
  private:
   static std::size_t count_of(const Elements& elements) {
@@ -193,26 +223,42 @@ class NcclRank final : public runtime::Collectives {
     return core::unsupported(fmt::format("NCCL cannot reduce {}", core::to_string(type)));
   }
 
+  /// The first of the ranks makes it and sends it to the others: splitting a communicator would
+  /// take all of its ranks, not only those of the subset.
+  core::Result<NcclId> id_of_subset(std::span<const int> ranks) {
+    GpuMemory memory(queue_.shared_device());
+    NcclId id;
+    const std::span bytes = std::as_writable_bytes(std::span(id.bytes));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto block,
+                               runtime::DeviceBlock::allocate(memory, bytes.size()));
+    const Elements message{block.address(), static_cast<std::int64_t>(bytes.size()),
+                           DataType::kUInt8};
+    if (rank_ != ranks.front()) {
+      SOAPSTONE_RETURN_IF_ERROR(receive(message, ranks.front()));
+      SOAPSTONE_RETURN_IF_ERROR(wait());
+      SOAPSTONE_RETURN_IF_ERROR(memory.copy_out(block.address(), bytes));
+      return id;
+    }
+    const auto made = make_nccl_id(*nccl_);
+    if (!made) return fail(made.error());
+    id = *made;
+    SOAPSTONE_RETURN_IF_ERROR(memory.copy_in(block.address(), bytes));
+    for (const int other : ranks.subspan(1)) SOAPSTONE_RETURN_IF_ERROR(send(message, other));
+    SOAPSTONE_RETURN_IF_ERROR(wait());
+    return id;
+  }
+
   /// Errors: the first failure, after which the other ranks are freed from waiting for this one.
   core::Status status() {
-    std::optional<core::Error> failed;
-    {
-      const std::lock_guard lock(mutex_);
-      failed = failed_;
-    }
+    const std::optional<core::Error> failed = failure_->get();
     if (!failed) return core::Done{};
     end_communicator();
     return *failed;
   }
 
   core::Error fail(core::Error error) {
-    remember(std::move(error));
+    failure_->set(std::move(error));
     return status().error();
-  }
-  /// From any thread.
-  void remember(core::Error error) {
-    const std::lock_guard lock(mutex_);
-    if (!failed_) failed_ = std::move(error);
   }
   /// By the thread of the rank, which alone knows the communicator.
   void end_communicator() {
@@ -264,8 +310,7 @@ class NcclRank final : public runtime::Collectives {
   const std::chrono::milliseconds limit_;
   void* communicator_ = nullptr;
   bool in_group_ = false;
-  std::mutex mutex_;  // for the next
-  std::optional<core::Error> failed_;
+  const std::shared_ptr<FirstFailure> failure_;  ///< Shared with subsets.
 };
 
 }  // namespace

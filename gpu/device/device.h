@@ -72,6 +72,7 @@ class GpuQueue final : public runtime::Queue {
   /// Remembers the first error since the last wait().
   void note(const core::Status& status, const std::string& where = {});
   const Device& device() const { return *device_; }
+  const DevicePtr& shared_device() const { return device_; }
   DriverHandle stream() const { return stream_; }
 
  private:

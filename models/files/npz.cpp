@@ -29,11 +29,13 @@ struct CloseFile {
   void operator()(zip_file_t* file) const { zip_fclose(file); }
 };
 
+constexpr std::pair<std::string_view, DataType> kTypes[] = {
+    {"<f4", DataType::kFloat32}, {"<f8", DataType::kFloat64}, {"<f2", DataType::kFloat16},
+    {"<i8", DataType::kInt64},   {"<i4", DataType::kInt32},   {"<i2", DataType::kInt16},
+    {"|i1", DataType::kInt8},    {"|u1", DataType::kUInt8},   {"|b1", DataType::kBool},
+    {"<u8", DataType::kUInt64},  {"<u4", DataType::kUInt32},  {"<u2", DataType::kUInt16}};
+
 std::optional<DataType> data_type(std::string_view descr) {
-  constexpr std::pair<std::string_view, DataType> kTypes[] = {
-      {"<f4", DataType::kFloat32}, {"<f8", DataType::kFloat64}, {"<f2", DataType::kFloat16},
-      {"<i8", DataType::kInt64},   {"<i4", DataType::kInt32},   {"<i2", DataType::kInt16},
-      {"|i1", DataType::kInt8},    {"|u1", DataType::kUInt8},   {"|b1", DataType::kBool}};
   for (const auto& [text, type] : kTypes) {
     if (text == descr) return type;
   }
@@ -132,7 +134,80 @@ Result<std::string> read_entry(zip_t* archive, zip_uint64_t index) {
   return bytes;
 }
 
+/// The array as a file of its own (`.npy`). Errors: kUnsupported.
+Result<std::string> array_file(const Literal& array) {
+  if (array.data_type() == DataType::kBFloat16) {
+    const std::vector<double> values = array.to_doubles();
+    return array_file(
+        Literal::floats(array.dims(), std::vector<float>(values.begin(), values.end())));
+  }
+  const auto* const type =
+      std::ranges::find(kTypes, array.data_type(), &std::pair<std::string_view, DataType>::second);
+  if (type == std::end(kTypes))
+    return core::unsupported(
+        fmt::format("NumPy has no elements of type {}", core::to_string(array.data_type())));
+  std::string shape;
+  for (const std::int64_t size : array.dims()) shape += fmt::format("{}, ", size);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type->first, shape);
+  constexpr std::size_t kMultiple = 64, kBefore = 10;
+  header.append(kMultiple - 1 - (kBefore + header.size()) % kMultiple, ' ');
+  header += '\n';
+  std::string file("\x93NUMPY\x01\x00", 8);
+  file += static_cast<char>(header.size() % 256);
+  file += static_cast<char>(header.size() / 256);
+  file += header;
+  const std::span<const std::byte> bytes = array.bytes();
+  file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return file;
+}
+
+/// `file` must live until the archive is closed. False: the archive says why.
+bool add_entry(zip_t* archive, const std::string& name, const std::string& file) {
+  zip_source_t* const source = zip_source_buffer(archive, file.data(), file.size(), 0);
+  if (source == nullptr) return false;
+  const zip_int64_t added =
+      zip_file_add(archive, (name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
+  if (added < 0) {
+    zip_source_free(source);
+    return false;
+  }
+  const auto index = static_cast<zip_uint64_t>(added);
+  constexpr zip_uint16_t kFirstDay = (1 << 5) + 1;  // 1 January 1980
+  return zip_set_file_compression(archive, index, ZIP_CM_STORE, 0) == 0 &&
+         zip_file_set_dostime(archive, index, 0, kFirstDay, 0) == 0;
+}
+
 }  // namespace
+
+core::Status write_npz(const std::filesystem::path& path,
+                       const std::vector<std::pair<std::string, Literal>>& arrays) {
+  std::vector<std::string> files;
+  for (const auto& [name, array] : arrays) {
+    auto file = array_file(array);
+    if (!file) return file.error().at(fmt::format("{}: array {}", path.string(), name));
+    files.push_back(*std::move(file));
+  }
+  int code = 0;
+  std::unique_ptr<zip_t, CloseArchive> archive(
+      zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
+  const auto failed = [&](const char* why) {
+    return core::invalid_input(fmt::format("{} cannot be written: {}", path.string(), why));
+  };
+  if (!archive) {
+    zip_error_t error;
+    zip_error_init_with_code(&error, code);
+    const std::string why = zip_error_strerror(&error);
+    zip_error_fini(&error);
+    return failed(why.c_str());
+  }
+  for (std::size_t k = 0; k < files.size(); ++k)
+    if (!add_entry(archive.get(), arrays[k].first, files[k]))
+      return failed(zip_strerror(archive.get()));
+  if (zip_close(archive.get()) != 0) return failed(zip_strerror(archive.get()));
+  (void)archive.release();
+  return core::Done{};
+}
 
 Result<std::vector<std::pair<std::string, Literal>>> read_npz(const std::filesystem::path& path) {
   int code = 0;

@@ -1,4 +1,4 @@
-// NumPy's archives of arrays (numpy.savez), for inputs of a user's own.
+// NumPy's archives of arrays (numpy.savez), for inputs of a user's own and for results.
 #pragma once
 
 #include <filesystem>
@@ -16,5 +16,11 @@ namespace soapstone::models {
 /// an equivalent here.
 core::Result<std::vector<std::pair<std::string, core::Literal>>>
 read_npz(const std::filesystem::path& path);
+
+/// Writes the arrays in their order, without compression; the same bytes for the same arrays. bf16,
+/// which NumPy does not have, becomes f32. Errors: kInvalidInput: the file cannot be written;
+/// kUnsupported: elements that are no numbers.
+core::Status write_npz(const std::filesystem::path& path,
+                       const std::vector<std::pair<std::string, core::Literal>>& arrays);
 
 }  // namespace soapstone::models

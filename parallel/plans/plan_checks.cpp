@@ -6,6 +6,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/nearest.h"
+#include "parallel/plans/plan_cuts.h"
 #include "parallel/plans/plan_document.h"
 #include "parallel/topology/topology_json.h"
 
@@ -86,6 +87,17 @@ core::Status check_nodes(const PlanDocument& document, const core::Graph& graph,
                              CutChecker::kPlanAgain);
 }
 
+/// Adds the digits that a weight is cut along, as far as it has them.
+void add_digits(const PlannedWeight& weight, const core::Dims& dims,
+                std::map<std::string, std::int64_t>& sizes) {
+  for (const auto& [name, axes] : weight.dims) {
+    const auto digit = parse_digit_name(name);
+    if (digit && digit->period > 0 && digit->dim < dims.size() &&
+        dims[digit->dim] % digit->period == 0)
+      sizes[name] = digit->period / digit->stride;
+  }
+}
+
 core::Status check_weights(const PlanDocument& document, const core::Graph& graph,
                            const std::vector<bool>& is_weight) {
   const CutChecker checker(document);
@@ -102,6 +114,7 @@ core::Status check_weights(const PlanDocument& document, const core::Graph& grap
     std::map<std::string, std::int64_t> sizes;
     for (std::size_t d = 0; d < known->second.size(); ++d)
       sizes[fmt::to_string(d)] = known->second[d];
+    add_digits(weight, known->second, sizes);
     SOAPSTONE_RETURN_IF_ERROR(checker.check(weight.name, weight.dims, sizes));
     weights.erase(known);
   }

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/hash.h"
+#include "parallel/plans/plan_cuts.h"
 #include "parallel/topology/topology_json.h"
 
 namespace soapstone::parallel {
@@ -59,8 +60,7 @@ class DocumentMaker {
     const Layout& layout = plan_.sharding.tensors[id.index()];
     for (std::size_t a = 0; a < document_.axes.size(); ++a)
       if (layout.axes[a] >= 0)
-        weight.dims[std::to_string(digits.dimension(layout.axes[a]))].push_back(
-            document_.axes[a].name);
+        weight.dims[digit_name(digits.digit(layout.axes[a]))].push_back(document_.axes[a].name);
     document_.weights.push_back(std::move(weight));
   }
 

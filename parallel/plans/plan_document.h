@@ -60,12 +60,13 @@ struct PlannedNode {
 
 struct PlannedWeight {
   std::string name;
-  std::map<std::string, std::vector<std::string>> dims;  ///< Dimension to axes.
+  /// Dimension, or digit of one (digit_name()), to axes.
+  std::map<std::string, std::vector<std::string>> dims;
   bool operator==(const PlannedWeight&) const = default;
 };
 
 struct PlanDocument {
-  static constexpr int kVersion = 3;
+  static constexpr int kVersion = 4;
   std::uint64_t model_hash = 0, topology_hash = 0;
   std::string topology;
   std::string strategy;

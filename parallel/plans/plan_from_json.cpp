@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "parallel/plans/plan_cuts.h"
 #include "parallel/plans/plan_document.h"
 #include "parallel/plans/plan_fields.h"
 #include "parallel/topology/json_parser.h"
@@ -278,8 +279,11 @@ class PlanFileReader {
     document_.field("weights").for_each_field([&](const std::string& name, const PlanReader& dims) {
       plan_.weights.push_back({name, read_cut(dims)});
       for (const auto& [dim, axes] : plan_.weights.back().dims)
-        if (dim.empty() || dim.size() > 2 || dim.find_first_not_of("0123456789") != dim.npos)
-          dims.fail(fmt::format("'{}' is no number of a dimension", dim));
+        if (!parse_digit_name(dim))
+          dims.fail(
+              fmt::format("'{}' is no number of a dimension", dim),
+              "write `1` for a dimension, `1:64:768` for a digit that moves by 64 elements and "
+              "repeats every 768");
     });
   }
 

@@ -9,7 +9,7 @@ namespace {
 
 using TraceJson = nlohmann::ordered_json;
 
-enum Process : int { kDevices = 1, kTransfers = 2, kWeights = 3 };
+enum Process : int { kDevices = 1, kTransfers = 2, kWeights = 3, kRanks = 4 };
 
 TraceJson event(std::string name, Process process, std::size_t lane, Ticks start, Ticks end) {
   return {{"name", std::move(name)},
@@ -73,9 +73,30 @@ void add_transfers(const PlacementProblem& problem, const Timeline& timeline, Tr
                              fmt::format("from {}", problem.device_names[device])));
 }
 
+void add_measured(const std::vector<MeasuredLane>& lanes, TraceJson& events) {
+  if (!lanes.empty()) events.push_back(label("process_name", kRanks, 0, "ranks, as measured"));
+  for (std::size_t r = 0; r < lanes.size(); ++r) {
+    events.push_back(
+        label("thread_name", kRanks, r,
+              fmt::format("{} ({:.1f} % idle)", lanes[r].name, 100 * lanes[r].idle_share)));
+    for (const MeasuredPart& part : lanes[r].parts) {
+      const char* const does = part.is_exchange ? "exchange" : "compute";
+      events.push_back(
+          {{"name", part.name},
+           {"ph", "X"},
+           {"pid", static_cast<int>(kRanks)},
+           {"tid", r},
+           {"ts", part.start_us},
+           {"dur", part.end_us - part.start_us},
+           {"cat", does},
+           {"args", {{"does", does}, {"waited_us", part.waited_us}, {"bytes", part.bytes}}}});
+    }
+  }
+}
+
 }  // namespace
 
-std::string chrome_trace(const SimulatedStep& step) {
+std::string chrome_trace(const SimulatedStep& step, const std::vector<MeasuredLane>& measured) {
   const PlacementProblem& problem = step.problem;
   const Timeline& timeline = step.timeline;
   TraceJson events = TraceJson::array();
@@ -94,6 +115,7 @@ std::string chrome_trace(const SimulatedStep& step) {
     events.push_back(event(problem.operators[first].name + ": weight", kWeights, sync.group,
                            sync.start, sync.end));
   }
+  add_measured(measured, events);
   const TraceJson document = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
   return document.dump(-1, ' ', false, TraceJson::error_handler_t::replace) + "\n";
 }

@@ -10,96 +10,14 @@
 
 #include "core/base/check.h"
 #include "runtime/collectives/meeting.h"
+#include "runtime/collectives/reduction.h"
 #include "runtime/device/host_memory.h"
-#include "runtime/execution/elements.h"
 
 namespace soapstone::runtime {
 namespace {
 
 using core::DataType;
 using Bytes = std::vector<std::byte>;
-
-template <class T>
-T reduced(T a, T b, Reduction reduction) {
-  switch (reduction) {
-  case Reduction::kSum:
-    return static_cast<T>(a + b);
-  case Reduction::kMax:
-    return std::max(a, b);
-  case Reduction::kMin:
-    return std::min(a, b);
-  }
-  return a;
-}
-
-/// Whole numbers, which wrap as a device's do.
-template <class T>
-void reduce_integers(std::span<const std::byte> from, Bytes& into, Reduction reduction) {
-  for (std::size_t at = 0; at < into.size(); at += sizeof(T)) {
-    T a, b;
-    std::memcpy(&a, into.data() + at, sizeof(T));
-    std::memcpy(&b, from.data() + at, sizeof(T));
-    // Sums of signed numbers must not overflow here either.
-    const T sum = static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-    const T result = reduction == Reduction::kSum ? sum : reduced(a, b, reduction);
-    std::memcpy(into.data() + at, &result, sizeof(T));
-  }
-}
-
-using ReduceIntegers = void (*)(std::span<const std::byte>, Bytes&, Reduction);
-/// Null for types that are none.
-ReduceIntegers integers_of(DataType type) {
-  switch (type) {
-  case DataType::kInt64:
-    return reduce_integers<std::int64_t>;
-  case DataType::kInt32:
-    return reduce_integers<std::int32_t>;
-  case DataType::kInt16:
-    return reduce_integers<std::int16_t>;
-  case DataType::kInt8:
-    return reduce_integers<std::int8_t>;
-  case DataType::kUInt64:
-    return reduce_integers<std::uint64_t>;
-  case DataType::kUInt32:
-    return reduce_integers<std::uint32_t>;
-  case DataType::kUInt16:
-    return reduce_integers<std::uint16_t>;
-  case DataType::kUInt8:
-    return reduce_integers<std::uint8_t>;
-  default:
-    return nullptr;
-  }
-}
-
-/// Real numbers are added as doubles and rounded once.
-Bytes reduce_reals(const std::vector<std::span<const std::byte>>& all, DataType type,
-                   Reduction reduction) {
-  const auto count = static_cast<std::int64_t>(all[0].size() / core::size_bytes(type));
-  const core::TensorType tensor{type, core::to_shape({count})};
-  std::vector<double> sum = load_elements(tensor, Layout::kRowMajor, all[0].data());
-  for (std::size_t r = 1; r < all.size(); ++r) {
-    const auto values = load_elements(tensor, Layout::kRowMajor, all[r].data());
-    for (std::size_t k = 0; k < sum.size(); ++k) sum[k] = reduced(sum[k], values[k], reduction);
-  }
-  Bytes result(all[0].size());
-  store_elements(tensor, Layout::kRowMajor, sum, result.data());
-  return result;
-}
-
-Bytes reduce(const std::vector<std::span<const std::byte>>& all, DataType type,
-             Reduction reduction) {
-  const ReduceIntegers integers = integers_of(type);
-  if (!integers) return reduce_reals(all, type, reduction);
-  Bytes result(all[0].begin(), all[0].end());
-  for (std::size_t r = 1; r < all.size(); ++r) integers(all[r], result, reduction);
-  return result;
-}
-
-constexpr const char* name_of(Reduction reduction) {
-  return reduction == Reduction::kSum   ? "sum"
-         : reduction == Reduction::kMax ? "largest"
-                                        : "smallest";
-}
 
 class VirtualRank final : public Collectives {
  public:
@@ -112,19 +30,19 @@ class VirtualRank final : public Collectives {
 
   core::Status all_reduce(const Elements& from, DeviceAddress to, Reduction reduction) override {
     SOAPSTONE_RETURN_IF_ERROR(check_reducible(from.type));
-    return together(describe("all_reduce", from, name_of(reduction)), bytes_of(from), to,
-                    [&](const auto& all) { return reduce(all, from.type, reduction); });
+    return together(describe("all_reduce", from, to_string(reduction)), bytes_of(from), to,
+                    [&](const auto& all) { return reduce(all, from, reduction); });
   }
 
   core::Status reduce_scatter(DeviceAddress from, const Elements& part,
                               Reduction reduction) override {
     SOAPSTONE_RETURN_IF_ERROR(check_reducible(part.type));
     const std::size_t bytes = size_of(part);
-    return together(describe("reduce_scatter", part, name_of(reduction)), parts_of(from, part),
+    return together(describe("reduce_scatter", part, to_string(reduction)), parts_of(from, part),
                     part.address, [&](auto all) {
                       for (auto& one : all)
                         one = one.subspan(static_cast<std::size_t>(rank_) * bytes, bytes);
-                      return reduce(all, part.type, reduction);
+                      return reduce(all, part, reduction);
                     });
   }
 
@@ -156,6 +74,14 @@ class VirtualRank final : public Collectives {
           }
           return result;
         });
+  }
+
+  core::Result<std::unique_ptr<Collectives>> subset(std::span<const int> ranks) override {
+    SOAPSTONE_RETURN_IF_ERROR(check_subset(ranks, rank_, size_));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto meeting, meeting_->subset(rank_, ranks));
+    const auto place = static_cast<int>(std::ranges::find(ranks, rank_) - ranks.begin());
+    return std::unique_ptr<Collectives>(
+        std::make_unique<VirtualRank>(place, static_cast<int>(ranks.size()), std::move(meeting)));
   }
 
   core::Status send(const Elements& data, int to) override {
@@ -204,12 +130,21 @@ class VirtualRank final : public Collectives {
                        how.empty() ? "" : ", ", how);
   }
 
+  static Bytes reduce(const std::vector<std::span<const std::byte>>& all, const Elements& elements,
+                      Reduction reduction) {
+    std::vector<const std::byte*> from;
+    for (const auto& one : all) from.push_back(one.data());
+    Bytes result(all[0].size());
+    reduce_in_order(from, elements.count, elements.type, reduction, result.data());
+    return result;
+  }
+
   core::Status check_rank(int rank) const {
     if (rank >= 0 && rank < size_) return core::Done{};
     return core::invalid_input(fmt::format("there are {} ranks, and {} is none", size_, rank));
   }
-  core::Status check_reducible(DataType type) const {
-    if (core::is_floating(type) || integers_of(type)) return core::Done{};
+  static core::Status check_reducible(DataType type) {
+    if (can_reduce(type)) return core::Done{};
     return core::unsupported(fmt::format("{} cannot be reduced", core::to_string(type)));
   }
 
@@ -226,8 +161,9 @@ class VirtualRank final : public Collectives {
   core::Status receive_now(const Elements& data, int from) {
     SOAPSTONE_ASSIGN_OR_RETURN(const Bytes message, meeting_->receive(from, rank_));
     if (message.size() != size_of(data)) {
-      meeting_->fail(fmt::format("rank {} sends {} bytes, and rank {} waits for {}", from,
-                                 message.size(), rank_, size_of(data)));
+      meeting_->fail(fmt::format("rank {} sends {} bytes, and rank {} waits for {}",
+                                 meeting_->name_of(from), message.size(), meeting_->name_of(rank_),
+                                 size_of(data)));
       return meeting_->status();
     }
     std::ranges::copy(message, host_pointer(data.address));

@@ -97,6 +97,21 @@ core::Status all_operations(Collectives& mine) {
   return mine.wait();
 }
 
+/// All but rank 0 sum their ranks.
+core::Status sum_of_a_subset(Collectives& mine) {
+  std::vector<int> ranks(static_cast<std::size_t>(mine.size() - 1));
+  std::iota(ranks.begin(), ranks.end(), 1);
+  if (mine.rank() == 0) return mine.wait();
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto part, mine.subset(ranks));
+  EXPECT_EQ(part->rank(), mine.rank() - 1);
+  EXPECT_EQ(part->size(), mine.size() - 1);
+  std::vector<float> value{static_cast<float>(mine.rank())};
+  SOAPSTONE_RETURN_IF_ERROR(part->all_reduce({address_of(value), 1, DataType::kFloat32},
+                                             address_of(value), runtime::Reduction::kSum));
+  EXPECT_EQ(value[0], static_cast<float>(mine.size() * (mine.size() - 1)) / 2);
+  return part->wait();
+}
+
 TEST(NcclRanks, DoAllOperations) {
   for (const int ranks : {1, 2, 3}) {
     FakeNccl fake;
@@ -109,13 +124,42 @@ TEST(NcclRanks, DoAllOperations) {
   }
 }
 
+TEST(NcclRanks, HaveSubsets) {
+  for (const int ranks : {2, 3, 4}) {
+    FakeNccl fake;
+    for (const core::Status& status : run_all(fake, {.ranks = ranks}, sum_of_a_subset))
+      EXPECT_TRUE(status.ok()) << status.error().to_string();
+    EXPECT_EQ(fake.alive(), 0U);
+    EXPECT_FALSE(fake.was_aborted());
+  }
+}
+
+TEST(NcclRanks, FailWithTheirSubsets) {
+  FakeNccl fake;
+  const auto statuses = run_all(fake, {.ranks = 2}, [](Collectives& mine) -> core::Status {
+    const std::vector<int> alone{mine.rank()};
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto part, mine.subset(alone));
+    part->abort("no memory left");
+    return mine.wait();
+  });
+  for (const core::Status& status : statuses) {
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().message, "no memory left");
+  }
+  EXPECT_EQ(fake.alive(), 0U);
+}
+
 TEST(NcclRanks, SayWhatFailedWhicheverCallItWas) {
+  const Program program = [](Collectives& mine) -> core::Status {
+    SOAPSTONE_RETURN_IF_ERROR(all_operations(mine));
+    return sum_of_a_subset(mine);
+  };
   FakeNccl whole;
-  run_all(whole, {}, all_operations);
+  run_all(whole, {}, program);
   for (int failing = 0; failing < whole.calls(); ++failing) {
     FakeNccl fake(failing);
     int failures = 0;
-    for (const core::Status& status : run_all(fake, {}, all_operations)) {
+    for (const core::Status& status : run_all(fake, {}, program)) {
       if (status) continue;
       ++failures;
       EXPECT_EQ(status.error().code, core::ErrorCode::kUnavailable);
@@ -174,6 +218,7 @@ TEST(NcclRanks, RefuseWhatCannotBe) {
     std::vector<float> value{1};
     const runtime::Elements some{address_of(value), 1, DataType::kFloat32};
     EXPECT_EQ(mine.send(some, 1).error().code, core::ErrorCode::kInvalidInput);
+    EXPECT_EQ(mine.subset({}).error().code, core::ErrorCode::kInvalidInput);
     EXPECT_EQ(
         mine.all_reduce({some.address, 1, DataType::kInt16}, some.address, runtime::Reduction::kSum)
             .error()

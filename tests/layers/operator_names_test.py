@@ -51,7 +51,7 @@ ALLOWED = {
     # The same letters in another sense.
     "cli/drawing": (4, "Graphviz calls the outline of a node its shape"),
     "cli/optimize/explanation_drawing.cpp": (2, "Graphviz calls the outline of a node its shape"),
-    "cli": (37, "words of options, reports and the axes of a mesh: equal, full, where, shape, steps, sum"),
+    "cli": (39, "words of options, reports and the axes of a mesh: equal, full, where, shape, steps, sum"),
     "jobs/train/update_settings.cpp": (9, "settings of optimizers, and the attributes that they are"),
     "jobs/optimize/trace_writer_json.cpp": (3, "words of the trace: equal, alpha, steps"),
     "models/files/npz.cpp": (1, "a word of NumPy's files: shape"),

@@ -174,7 +174,7 @@ TEST_F(PlanFile, SaysWhereItIsWrongWhatWasFoundAndWhatToDo) {
   const auto expect = [&](const std::string& text, const std::function<void(FileJson&)>& change) {
     EXPECT_THAT(message_after(change), StartsWith(text));
   };
-  expect("version: 7 is no version that is known here, only 3 is (plan again",
+  expect("version: 7 is no version that is known here, only 4 is (plan again",
          [](FileJson& json) { json["version"] = 7; });
   expect("the document: there is no key 'stratgy' here (did you mean 'strategy'?)",
          [](FileJson& json) { json["stratgy"] = "best"; });

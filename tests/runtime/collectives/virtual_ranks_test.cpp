@@ -110,6 +110,53 @@ TEST_P(VirtualRanks, ShiftInAGroup) {
   }));
 }
 
+/// Even and odd ranks each sum among themselves, and then all do; a subset of a subset counts on.
+TEST_P(VirtualRanks, HaveSubsets) {
+  expect_all(on_all(ranks_, [&](Collectives& mine) -> core::Status {
+    std::vector<int> alike;
+    for (int rank = mine.rank() % 2; rank < size(); rank += 2) alike.push_back(rank);
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto part, mine.subset(alike));
+    EXPECT_EQ(part->size(), static_cast<int>(alike.size()));
+    EXPECT_EQ(alike[static_cast<std::size_t>(part->rank())], mine.rank());
+    std::vector<int> all(alike.size());
+    const int rank = mine.rank();
+    SOAPSTONE_RETURN_IF_ERROR(part->all_gather(
+        {DeviceAddress(reinterpret_cast<std::uintptr_t>(&rank)), 1, DataType::kInt32},
+        address_of(all)));
+    EXPECT_EQ(all, alike);
+    const std::vector<int> last{part->size() - 1};
+    if (part->rank() == last[0]) {
+      SOAPSTONE_ASSIGN_OR_RETURN(const auto alone, part->subset(last));
+      EXPECT_EQ(alone->size(), 1);
+      SOAPSTONE_RETURN_IF_ERROR(alone->broadcast(all_of(all, DataType::kInt32), 0));
+    }
+    std::vector<float> one{1};
+    SOAPSTONE_RETURN_IF_ERROR(
+        mine.all_reduce(all_of(one, DataType::kFloat32), address_of(one), Reduction::kSum));
+    EXPECT_EQ(one[0], static_cast<float>(size()));
+    return core::Done{};
+  }));
+}
+
+/// The same ranks may have several subsets, whose messages do not mix.
+TEST_P(VirtualRanks, HaveSubsetsOfTheSameRanks) {
+  expect_all(on_all(ranks_, [&](Collectives& mine) -> core::Status {
+    std::vector<int> all(static_cast<std::size_t>(size()));
+    std::iota(all.begin(), all.end(), 0);
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto first, mine.subset(all));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto second, mine.subset(all));
+    std::vector<float> one{1}, two{2}, in{0};
+    const int to = (mine.rank() + 1) % size(), from = (mine.rank() + size() - 1) % size();
+    SOAPSTONE_RETURN_IF_ERROR(first->send(all_of(one, DataType::kFloat32), to));
+    SOAPSTONE_RETURN_IF_ERROR(second->send(all_of(two, DataType::kFloat32), to));
+    SOAPSTONE_RETURN_IF_ERROR(second->receive(all_of(in, DataType::kFloat32), from));
+    EXPECT_EQ(in[0], 2);
+    SOAPSTONE_RETURN_IF_ERROR(first->receive(all_of(in, DataType::kFloat32), from));
+    EXPECT_EQ(in[0], 1);
+    return core::Done{};
+  }));
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, VirtualRanks, testing::Values(1, 2, 3, 8));
 
 /// Half numbers are added exactly and rounded once: 2048 + 1 + 1 is 2050, though 2048 + 1 is 2048.
@@ -188,6 +235,73 @@ TEST_F(Failures, MessagesOfAnotherSize) {
   });
   ASSERT_FALSE(statuses[1].ok());
   EXPECT_EQ(statuses[1].error().message, "rank 0 sends 8 bytes, and rank 1 waits for 4");
+}
+
+/// Calls `work` with the subset of ranks 1 and 2 on these, while rank 0 waits for all.
+class SubsetFailures : public Failures {
+ protected:
+  template <class Work>
+  std::vector<core::Status> statuses_of(const Work& work) {
+    return on_all(ranks_, [&](Collectives& mine) -> core::Status {
+      std::vector<float> value{1};
+      if (mine.rank() > 0) {
+        SOAPSTONE_ASSIGN_OR_RETURN(const auto part, mine.subset(std::vector<int>{1, 2}));
+        SOAPSTONE_RETURN_IF_ERROR(work(*part));
+      }
+      return mine.all_reduce(all_of(value, DataType::kFloat32), address_of(value), Reduction::kSum);
+    });
+  }
+  static void expect_message(const std::vector<core::Status>& statuses,
+                             const std::string& message) {
+    for (const core::Status& status : statuses) {
+      ASSERT_FALSE(status.ok());
+      EXPECT_EQ(status.error().message, message);
+    }
+  }
+};
+
+TEST_F(SubsetFailures, AnAbortReachesAll) {
+  expect_message(statuses_of([](Collectives& part) {
+                   if (part.rank() == 0) part.abort("no memory left");
+                   return part.rank() == 0 ? core::Status(core::Done{}) : part.wait();
+                 }),
+                 "no memory left");
+}
+
+TEST_F(SubsetFailures, ARankOfASubsetThatLeaves) {
+  std::vector<float> value{1};
+  const auto statuses = statuses_of([&](Collectives& part) {
+    if (part.rank() == 1) return core::Status(core::Done{});
+    return part.receive({address_of(value), 1, DataType::kFloat32}, 1);
+  });
+  expect_message(statuses, "rank 2 has left, and rank 1 waits for a message");
+}
+
+TEST_F(SubsetFailures, ARankThatDoesNotComeToASubset) {
+  const auto statuses = on_all(ranks_, [](Collectives& mine) -> core::Status {
+    if (mine.rank() == 1) return mine.subset(std::vector<int>{1, 2}).error();
+    return core::Done{};
+  });
+  EXPECT_EQ(statuses[1].error().message, "subset of ranks 1, 2: no call of rank 2 within 300 ms");
+}
+
+TEST_F(SubsetFailures, ARankThatLeavesBeforeASubset) {
+  const auto leaves = on_all(ranks_, [&](Collectives& mine) -> core::Status {
+    if (mine.rank() == 1) return mine.subset(std::vector<int>{1, 2}).error();
+    if (mine.rank() == 2) ranks_[2].reset();
+    return core::Done{};
+  });
+  EXPECT_EQ(leaves[1].error().message, "rank 2 has left");
+}
+
+TEST_F(SubsetFailures, RanksThatAreNoSubset) {
+  using Ranks = std::vector<int>;
+  for (const Ranks& ranks : {Ranks{}, {1, 2}, {0, 3}, {-1, 0}, {1, 0}, {0, 0}}) {
+    const auto part = ranks_[0]->subset(ranks);
+    ASSERT_FALSE(part.ok());
+    EXPECT_EQ(part.error().code, core::ErrorCode::kInvalidInput);
+  }
+  EXPECT_TRUE(ranks_[0]->wait().ok()) << "nothing has happened";
 }
 
 TEST_F(Failures, RanksAndTypesThatAreNone) {

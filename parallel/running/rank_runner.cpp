@@ -1,0 +1,291 @@
+// See rank_runner.h.
+#include "parallel/running/rank_runner.h"
+
+#include <algorithm>
+#include <new>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/check.h"
+#include "core/base/clock.h"
+#include "parallel/lowering/part_graphs.h"
+
+namespace soapstone::parallel {
+namespace {
+
+using runtime::Collectives;
+
+constexpr double kUsPerS = 1e6;
+constexpr std::align_val_t kAlignment{64};
+
+/// A graph with some of its inputs as constants.
+struct BakedGraph {
+  core::Graph graph;
+  std::vector<RankValueId> inputs;
+};
+
+core::Result<BakedGraph> baked(const ComputeStep& step,
+                               const std::map<RankValueId, core::LiteralPtr>& fixed) {
+  BakedGraph result;
+  core::GraphBuilder builder;
+  std::vector<core::TensorId> operands;
+  for (std::size_t k = 0; k < step.inputs.size(); ++k) {
+    const auto known = fixed.find(step.inputs[k]);
+    if (known != fixed.end()) {
+      operands.push_back(builder.add_constant(known->second));
+      continue;
+    }
+    const core::TensorType& type = step.graph.tensor(step.graph.inputs()[k]).type;
+    operands.push_back(builder.add_input(fmt::format("x{}", result.inputs.size()), type));
+    result.inputs.push_back(step.inputs[k]);
+  }
+  builder.set_outputs(append_graph(builder, step.graph, operands));
+  SOAPSTONE_ASSIGN_OR_RETURN(result.graph, std::move(builder).finish());
+  return result;
+}
+
+std::size_t input_bytes(const core::Graph& graph) {
+  std::size_t bytes = 0;
+  for (const core::TensorId id : graph.inputs()) {
+    const core::TensorType& type = graph.tensor(id).type;
+    bytes += static_cast<std::size_t>(core::element_count(*core::concrete(type.shape))) *
+             core::size_bytes(type.data_type);
+  }
+  return bytes;
+}
+
+/// Bytes that an exchange fills, for a value of this type.
+class Buffer {
+ public:
+  explicit Buffer(const core::TensorType& type)
+      : type_(type.data_type), dims_(*core::concrete(type.shape)),
+        size_(static_cast<std::size_t>(core::element_count(dims_)) * core::size_bytes(type_)) {
+    auto* const memory =
+        static_cast<std::byte*>(::operator new[](std::max<std::size_t>(size_, 1), kAlignment));
+    bytes_ = std::shared_ptr<std::byte>(memory,
+                                        [](std::byte* at) { ::operator delete[](at, kAlignment); });
+  }
+
+  runtime::Elements elements() const {
+    return {runtime::DeviceAddress(reinterpret_cast<std::uintptr_t>(bytes_.get())),
+            core::element_count(dims_), type_};
+  }
+  core::LiteralPtr value() const {
+    return std::make_shared<const core::Literal>(
+        core::Literal::view(type_, dims_, {bytes_.get(), size_}, bytes_));
+  }
+
+ private:
+  core::DataType type_;
+  core::Dims dims_;
+  std::size_t size_;
+  std::shared_ptr<std::byte> bytes_;
+};
+
+runtime::Elements elements_of(const core::Literal& value) {
+  return {runtime::DeviceAddress(reinterpret_cast<std::uintptr_t>(value.bytes().data())),
+          value.count(), value.data_type()};
+}
+
+runtime::Reduction reduction_of(JoinedValues joined) {
+  switch (joined) {
+  case JoinedValues::kSum:
+    return runtime::Reduction::kSum;
+  case JoinedValues::kMax:
+    return runtime::Reduction::kMax;
+  case JoinedValues::kMin:
+    return runtime::Reduction::kMin;
+  }
+  return runtime::Reduction::kSum;
+}
+
+/// Calls `visit` with each value that the step reads.
+template <class Visit>
+void for_each_read(const RankStep& step, const Visit& visit) {
+  if (const auto* compute = std::get_if<ComputeStep>(&step)) {
+    for (const RankValueId id : compute->inputs) visit(id);
+  } else if (const auto* messages = std::get_if<MessageStep>(&step)) {
+    for (const Message& message : messages->sent) visit(message.value);
+  } else {
+    visit(std::get<AllReduceStep>(step).from);
+  }
+}
+
+}  // namespace
+
+RankRunner::RankRunner(const RankProgram& program, const std::vector<core::LiteralPtr>& fixed)
+    : program_(&program), compiled_(program.steps.size()), values_(program.values.size()),
+      times_(program.steps.size()) {
+  for (std::size_t k = 0; k < fixed.size(); ++k)
+    if (fixed[k]) fixed_.emplace(program.inputs[k].value, fixed[k]);
+}
+
+core::Result<RankRunner> RankRunner::make(const RankProgram& program,
+                                          const std::vector<core::LiteralPtr>& fixed,
+                                          runtime::Backend& backend, runtime::Fusion fusion) {
+  RankRunner runner(program, fixed);
+  SOAPSTONE_RETURN_IF_ERROR(runner.compile_all(backend, fusion));
+  runner.find_last_uses();
+  return runner;
+}
+
+core::Status RankRunner::compile_all(runtime::Backend& backend, runtime::Fusion fusion) {
+  std::multimap<std::uint64_t, std::pair<core::Graph, std::size_t>> known;
+  for (std::size_t k = 0; k < compiled_.size(); ++k) {
+    const auto* const step = std::get_if<ComputeStep>(&program_->steps[k]);
+    if (!step) continue;
+    SOAPSTONE_ASSIGN_OR_RETURN(BakedGraph graph, baked(*step, fixed_));
+    const auto [first, last] = known.equal_range(graph.graph.hash());
+    const auto same = std::find_if(first, last, [&](const auto& entry) {
+      return same_structure(entry.second.first, graph.graph);
+    });
+    if (same != last) {
+      compiled_[k] = Compiled{same->second.second, std::move(graph.inputs)};
+      continue;
+    }
+    SOAPSTONE_ASSIGN_OR_RETURN(runtime::Executable executable,
+                               runtime::Executable::make(graph.graph, backend, {.fusion = fusion}));
+    held_bytes_ += executable.report().arena_bytes + executable.report().constant_bytes +
+                   input_bytes(graph.graph);
+    compiled_[k] = Compiled{executables_.size(), std::move(graph.inputs)};
+    known.emplace(graph.graph.hash(), std::pair(std::move(graph.graph), executables_.size()));
+    executables_.push_back(std::move(executable));
+  }
+  return core::Done{};
+}
+
+/// Values go after the last step that reads them, or that makes them if none does; what is sent may
+/// still be on its way then. Fixed values stay if anything but a graph reads them, else they are in
+/// the graphs alone.
+void RankRunner::find_last_uses() {
+  std::set<RankValueId> kept;
+  for (const HeldPiece& output : program_->outputs) kept.insert(output.value);
+  for (const RankStep& step : program_->steps)
+    if (const auto* messages = std::get_if<MessageStep>(&step))
+      for (const Message& message : messages->sent) kept.insert(message.value);
+  std::vector<std::size_t> last(values_.size(), program_->steps.size());
+  const auto note = [&](std::size_t step) {
+    return [&, step](RankValueId id) { last[id.index()] = step; };
+  };
+  for (std::size_t k = 0; k < program_->steps.size(); ++k) {
+    const RankStep& step = program_->steps[k];
+    for_each_read(step, note(k));
+    if (const auto* compute = std::get_if<ComputeStep>(&step)) {
+      for (const RankValueId id : compute->outputs) last[id.index()] = k;
+    } else {
+      for_each_read(step, [&](RankValueId id) {
+        if (fixed_.contains(id)) kept.insert(id);
+      });
+    }
+  }
+  std::erase_if(fixed_, [&](const auto& entry) { return !kept.contains(entry.first); });
+  for (const RankValueId id : kept)
+    if (!fixed_.contains(id)) dead_at_end_.push_back(id);
+  dead_after_.resize(program_->steps.size());
+  for (std::size_t v = 0; v < last.size(); ++v)
+    if (last[v] < dead_after_.size() && !kept.contains(RankValueId(v)))
+      dead_after_[last[v]].push_back(RankValueId(v));
+  for (const auto& [id, value] : fixed_) set(id, value);
+}
+
+core::Status RankRunner::connect(Collectives& all) {
+  all_ = &all;
+  for (const RankStep& step : program_->steps) {
+    const auto* const reduction = std::get_if<AllReduceStep>(&step);
+    if (!reduction || static_cast<int>(reduction->group.size()) == all.size()) continue;
+    std::unique_ptr<Collectives>& group = groups_[reduction->group];
+    if (group) continue;
+    const std::vector<int> ranks(reduction->group.begin(), reduction->group.end());
+    SOAPSTONE_ASSIGN_OR_RETURN(group, all.subset(ranks));
+  }
+  return core::Done{};
+}
+
+core::Result<std::vector<core::LiteralPtr>>
+RankRunner::run(const std::vector<core::LiteralPtr>& inputs) {
+  CHECK(all_ != nullptr, "a rank that is connected");
+  for (std::size_t k = 0; k < inputs.size(); ++k)
+    if (inputs[k]) set(program_->inputs[k].value, inputs[k]);
+  const double began_s = core::wall_s();
+  for (std::size_t k = 0; k < program_->steps.size(); ++k) {
+    times_[k].start_us = (core::wall_s() - began_s) * kUsPerS;
+    SOAPSTONE_RETURN_IF_ERROR(run_step(k));
+    times_[k].end_us = (core::wall_s() - began_s) * kUsPerS;
+    for (const RankValueId id : dead_after_[k]) drop(id);
+  }
+  SOAPSTONE_RETURN_IF_ERROR(all_->wait());
+  std::vector<core::LiteralPtr> outputs;
+  for (const HeldPiece& output : program_->outputs)
+    outputs.push_back(values_[output.value.index()]);
+  for (const RankValueId id : dead_at_end_) drop(id);
+  return outputs;
+}
+
+core::Status RankRunner::run_step(std::size_t number) {
+  const RankStep& step = program_->steps[number];
+  if (const auto* compute_step = std::get_if<ComputeStep>(&step))
+    return compute(*compute_step, *compiled_[number]);
+  if (const auto* messages = std::get_if<MessageStep>(&step)) return exchange(*messages);
+  return reduce(std::get<AllReduceStep>(step));
+}
+
+core::Status RankRunner::compute(const ComputeStep& step, const Compiled& compiled) {
+  std::vector<core::Literal> inputs;
+  for (const RankValueId id : compiled.inputs) inputs.push_back(*values_[id.index()]);
+  SOAPSTONE_ASSIGN_OR_RETURN(std::vector<core::Literal> outputs,
+                             executables_[compiled.executable].run(inputs));
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    set(step.outputs[k], std::make_shared<const core::Literal>(std::move(outputs[k])));
+  return core::Done{};
+}
+
+core::Status RankRunner::exchange(const MessageStep& step) {
+  std::vector<Buffer> buffers;
+  for (const Message& message : step.received)
+    buffers.emplace_back(program_->values[message.value.index()]);
+  SOAPSTONE_RETURN_IF_ERROR(all_->begin_group());
+  for (const Message& message : step.sent)
+    SOAPSTONE_RETURN_IF_ERROR(
+        all_->send(elements_of(*values_[message.value.index()]), static_cast<int>(message.peer)));
+  for (std::size_t k = 0; k < buffers.size(); ++k)
+    SOAPSTONE_RETURN_IF_ERROR(
+        all_->receive(buffers[k].elements(), static_cast<int>(step.received[k].peer)));
+  SOAPSTONE_RETURN_IF_ERROR(all_->end_group());
+  for (std::size_t k = 0; k < buffers.size(); ++k) set(step.received[k].value, buffers[k].value());
+  return core::Done{};
+}
+
+core::Status RankRunner::reduce(const AllReduceStep& step) {
+  const Buffer to(program_->values[step.to.index()]);
+  const auto group = groups_.find(step.group);
+  Collectives& ranks = group == groups_.end() ? *all_ : *group->second;
+  SOAPSTONE_RETURN_IF_ERROR(ranks.all_reduce(elements_of(*values_[step.from.index()]),
+                                             to.elements().address, reduction_of(step.joined)));
+  set(step.to, to.value());
+  return core::Done{};
+}
+
+void RankRunner::set(RankValueId id, core::LiteralPtr value) {
+  drop(id);
+  live_bytes_ += value->bytes().size();
+  most_live_bytes_ = std::max(most_live_bytes_, live_bytes_);
+  values_[id.index()] = std::move(value);
+}
+
+void RankRunner::drop(RankValueId id) {
+  core::LiteralPtr& value = values_[id.index()];
+  if (!value) return;
+  live_bytes_ -= value->bytes().size();
+  value = nullptr;
+}
+
+std::size_t RankRunner::reference_kernels() const {
+  std::size_t count = 0;
+  for (const runtime::Executable& executable : executables_)
+    count += executable.report().reference_kernels.size();
+  return count;
+}
+
+}  // namespace soapstone::parallel
