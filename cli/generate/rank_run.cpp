@@ -52,14 +52,15 @@ core::Status run_on_ranks(const parallel::MpiLaunch& launch, std::string_view hi
   } else {
     std::signal(SIGTERM, SIG_DFL);  // mpirun waits two seconds at most
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto world, parallel::mpi_world());
+  // Ranks wait for a first one that may work for hours, and there may be more of them than cores.
+  parallel::MpiOptions options{.waiting = parallel::Waiting::kSleep, .time_limit = std::nullopt};
+  options.on_abort = [](const std::string& reason) { print_error(core::unavailable(reason)); };
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto world, parallel::mpi_world(options));
   parallel::Ranks ranks(*world);
   const core::Status mine = without_exceptions([&] { return body(&ranks); });
   core::Status status = ranks.agree(mine);
-  if (ranks.is_broken()) {
-    print_error(status.error().at(fmt::format("rank {}", ranks.rank())));
-    world->abort(static_cast<int>(status.error().code));
-  }
+  if (ranks.is_broken())
+    world->abort(status.error().at(fmt::format("rank {}", ranks.rank())).to_string());
   return status;
 }
 
