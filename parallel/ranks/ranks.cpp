@@ -65,7 +65,7 @@ Result<std::vector<Bytes>> Ranks::all_gather(Result<Bytes> mine) {
   if (!mine) failure = mine.error();
   Bytes message = failure ? encode(*failure) : *std::move(mine);
   message.push_back(failure ? kIsError : kIsValue);
-  auto messages = communicator_.all_gather(message);
+  auto messages = gather_bytes(collectives_, message);
   if (!messages) {
     is_broken_ = true;
     over_ = failure ? *failure : messages.error();

@@ -4,16 +4,16 @@
 
 #include <optional>
 
-#include "parallel/ranks/communicator.h"
+#include "parallel/ranks/gather_bytes.h"
 
 namespace soapstone::parallel {
 
 class Ranks {
  public:
-  explicit Ranks(Communicator& communicator) : communicator_(communicator) {}
+  explicit Ranks(runtime::Collectives& collectives) : collectives_(collectives) {}
 
-  std::size_t rank() const { return communicator_.rank(); }
-  std::size_t size() const { return communicator_.size(); }
+  std::size_t rank() const { return static_cast<std::size_t>(collectives_.rank()); }
+  std::size_t size() const { return static_cast<std::size_t>(collectives_.size()); }
 
   /// The bytes that every rank gave, by rank. All ranks call all_gather() and agree() in the same
   /// order, but for one that fails: it gives its error in place of whatever comes next. Errors: all
@@ -29,7 +29,7 @@ class Ranks {
   bool is_broken() const { return is_broken_; }
 
  private:
-  Communicator& communicator_;
+  runtime::Collectives& collectives_;
   std::optional<core::Error> over_;
   bool is_broken_ = false;
 };
