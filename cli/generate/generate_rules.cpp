@@ -4,7 +4,7 @@
 
 #include "cli/generate/generate_options.h"
 #include "cli/generate/generate_report.h"
-#include "cli/generate/rank_run.h"
+#include "cli/ranks/rank_run.h"
 #include "cli/session/run_main.h"
 #include "jobs/generate/generate.h"
 
@@ -34,9 +34,12 @@ core::Status generate_as_rank(const cli::CommandLine& line, const cli::GenerateO
   const std::string hint = resume.empty()
                                ? "--resume DIR keeps what is finished"
                                : fmt::format("the same command goes on from '{}'", resume);
-  return cli::run_on_ranks(options.request.launch, hint, session, [&](parallel::Ranks* ranks) {
-    return generate(line, options, session, ranks);
-  });
+  // Ranks wait for a first one that may work for hours, and there may be more of them than cores.
+  const parallel::MpiOptions mpi{.waiting = parallel::Waiting::kSleep, .time_limit = std::nullopt};
+  return cli::run_on_ranks({options.request.launch, mpi, hint, true}, session,
+                           [&](const cli::RanksOfCommand& ranks) {
+                             return generate(line, options, session, ranks.together);
+                           });
 }
 
 }  // namespace

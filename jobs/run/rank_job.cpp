@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "cost/timing/statistics.h"
-#include "parallel/ranks/collectives_communicator.h"
 #include "parallel/ranks/ranks.h"
 
 namespace soapstone::jobs {
@@ -39,9 +38,8 @@ class RankJob {
  public:
   RankJob(const PreparedRun& prepared, const RunPlanRequest& request, Collectives& collectives,
           const Context& context)
-      : prepared_(prepared), request_(request), collectives_(collectives),
-        communicator_(collectives), ranks_(communicator_), context_(context),
-        rank_(static_cast<std::size_t>(collectives.rank())) {}
+      : prepared_(prepared), request_(request), collectives_(collectives), ranks_(collectives),
+        context_(context), rank_(static_cast<std::size_t>(collectives.rank())) {}
 
   core::Result<RanksOutcome> run(const std::function<void()>& has_taken) {
     SOAPSTONE_RETURN_IF_ERROR(ranks_.agree(compile()));
@@ -190,7 +188,6 @@ class RankJob {
   const PreparedRun& prepared_;
   const RunPlanRequest& request_;
   Collectives& collectives_;
-  parallel::CollectivesCommunicator communicator_;
   parallel::Ranks ranks_;
   const Context& context_;
   const std::size_t rank_;

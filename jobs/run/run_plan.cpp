@@ -16,7 +16,6 @@
 #include "jobs/run/prepared_run.h"
 #include "jobs/run/rank_job.h"
 #include "models/files/npz.h"
-#include "parallel/ranks/collectives_communicator.h"
 #include "parallel/ranks/launch.h"
 #include "parallel/ranks/ranks.h"
 #include "parallel/running/pieces_of_values.h"
@@ -108,8 +107,7 @@ class RunJob {
   /// All ranks that mpirun started fail together.
   core::Status agree(const core::Status& mine) const {
     if (!world_) return mine;
-    parallel::CollectivesCommunicator communicator(*world_);
-    parallel::Ranks ranks(communicator);
+    parallel::Ranks ranks(*world_);
     return ranks.agree(mine);
   }
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,6 +19,11 @@ from commands import BIN_DIR, run
 
 GPT = ("gpt", "--set", "layers=2", "--set", "hidden=32", "--set", "heads=4", "--set", "seq=8",
        "--set", "positions=8", "--set", "vocabulary=48", "--batch", "4")
+
+MPIRUN = shutil.which("mpirun")
+# For root, and for more ranks than cores, mpirun wants to be told that it is meant.
+RANKED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+          "OMPI_MCA_rmaps_base_oversubscribe": "1", "ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def sizes(model):
@@ -181,6 +187,41 @@ class RunPlan(unittest.TestCase):
             process.send_signal(signal.SIGINT)
             _, stderr = process.communicate(timeout=sanitizers.seconds(60))
         self.assertEqual(process.returncode, 130, stderr)
+
+    @unittest.skipUnless(MPIRUN, "there is no mpirun")
+    def test_processes_compute_the_bits_of_threads(self):
+        there, here = self.folder / "mpi.npz", self.folder / "virtual.npz"
+        done = self.mpirun(2, self.pair, self.model, "--inputs", self.inputs, "--outputs", there,
+                           "--check", "--json", "-", "--steps", "2")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual(report["ranks_are"], "processes")
+        self.assertTrue(report["equal"])
+        self.report(self.pair, self.model, "--virtual", "--steps", "1", "--inputs", self.inputs,
+                    "--outputs", here)
+        with np.load(there) as a, np.load(here) as b:
+            for name in self.names:
+                np.testing.assert_array_equal(a[name], b[name])
+        self.expect_results(there)
+
+    @unittest.skipUnless(MPIRUN, "there is no mpirun")
+    def test_another_number_of_processes_is_refused_once(self):
+        done = self.mpirun(2, self.quad, self.model)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.count("the plan is for 4 devices, and 2 processes are started"), 1,
+                         done.stderr)
+        self.assertIn("mpirun -n 4 run-plan PLAN MODEL", done.stderr)
+
+    @unittest.skipUnless(MPIRUN, "there is no mpirun")
+    def test_virtual_ranks_are_of_one_process(self):
+        done = self.mpirun(2, self.pair, self.model, "--virtual")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.count("mpirun started several processes"), 1, done.stderr)
+
+    def mpirun(self, ranks, *arguments):
+        return subprocess.run(
+            [MPIRUN, "-n", str(ranks), str(BIN_DIR / "run-plan"), *map(str, arguments)],
+            capture_output=True, text=True, timeout=sanitizers.seconds(120), env={**os.environ, **RANKED})
 
 
 if __name__ == "__main__":

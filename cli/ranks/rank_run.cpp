@@ -1,13 +1,11 @@
 // See rank_run.h.
-#include "cli/generate/rank_run.h"
+#include "cli/ranks/rank_run.h"
 
 #include <unistd.h>
 
 #include <csignal>
 
 #include <fmt/format.h>
-
-#include "parallel/ranks/mpi.h"
 
 namespace soapstone::cli {
 namespace {
@@ -42,22 +40,20 @@ void warn_if_bound(Session& session) {
 
 }  // namespace
 
-core::Status run_on_ranks(const parallel::MpiLaunch& launch, std::string_view hint,
-                          Session& session,
-                          const std::function<core::Status(parallel::Ranks*)>& body) {
-  if (launch.is_alone()) return body(nullptr);
-  warn_if_bound(session);
-  if (launch.rank == 0) {
-    announce_termination(hint);
+core::Status run_on_ranks(const RankRun& run, Session& session,
+                          const std::function<core::Status(const RanksOfCommand&)>& body) {
+  if (run.launch.is_alone()) return body({});
+  if (run.first_has_more_work) warn_if_bound(session);
+  if (run.launch.rank == 0) {
+    announce_termination(run.hint);
   } else {
     std::signal(SIGTERM, SIG_DFL);  // mpirun waits two seconds at most
   }
-  // Ranks wait for a first one that may work for hours, and there may be more of them than cores.
-  parallel::MpiOptions options{.waiting = parallel::Waiting::kSleep, .time_limit = std::nullopt};
+  parallel::MpiOptions options = run.mpi;
   options.on_abort = [](const std::string& reason) { print_error(core::unavailable(reason)); };
   SOAPSTONE_ASSIGN_OR_RETURN(const auto world, parallel::mpi_world(options));
   parallel::Ranks ranks(*world);
-  const core::Status mine = without_exceptions([&] { return body(&ranks); });
+  const core::Status mine = without_exceptions([&] { return body({&ranks, world.get()}); });
   core::Status status = ranks.agree(mine);
   if (ranks.is_broken())
     world->abort(status.error().at(fmt::format("rank {}", ranks.rank())).to_string());
