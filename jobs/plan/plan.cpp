@@ -86,6 +86,8 @@ class PlanJob {
     outcome.plan = parallel::document_of(step_.graph, step_.is_weight, topology_, best);
     outcome.plan.strategy = strategy->name;
     outcome.plan.is_training = request_.is_training;
+    if (request_.is_training) outcome.plan.optimizer = request_.optimizer;
+    outcome.plan.cuts_states = request_.is_training && best.plan.cuts_states;
     outcome.plan.estimated_share = priced.estimated_share;
     outcome.fits = best.fits;
     outcome.memory_bytes = best.memory_bytes;

@@ -8,12 +8,9 @@
 
 #include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
-#include "jobs/rules/rule_library.h"
+#include "jobs/train/standard_step.h"
 #include "jobs/train/step_file.h"
 #include "jobs/train/update_settings.h"
-#include "ops/gradients/gradient_operator.h"
-#include "parallel/training/ordinary_gradients.h"
-#include "parallel/training/standard_operators.h"
 #include "parallel/training/training_forms.h"
 
 namespace soapstone::jobs {
@@ -70,27 +67,6 @@ std::vector<TensorId> other_tensors(const TrainedModel& model) {
   return others;
 }
 
-std::size_t count_gradients(const parallel::TrainingStep& step) {
-  return static_cast<std::size_t>(std::ranges::count_if(step.graph.order(), [&](core::NodeId id) {
-    return ops::gradient_of(step.graph, id).has_value();
-  }));
-}
-
-/// The step with standard operators alone: by laws where there are any, else composed.
-core::Result<parallel::TrainingStep> written_out(parallel::TrainingStep step, TrainOutcome& outcome,
-                                                 const Context& context) {
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      const auto rules,
-      read_believed_instances((rules_folder() / "gradients.rules").string(), context));
-  const std::size_t all = count_gradients(step);
-  context.progress.stage("rewriting gradients");
-  SOAPSTONE_ASSIGN_OR_RETURN(step, with_ordinary_gradients(std::move(step), rules::RuleSet(rules)));
-  outcome.composed = count_gradients(step);
-  outcome.by_law = all - outcome.composed;
-  SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
-  return with_standard_operators(std::move(step));
-}
-
 /// An error about an opaque node says why it is one, too.
 core::Error with_reason(core::Error error, const TrainedModel& model) {
   for (const models::OpaqueNode& node : model.opaque)
@@ -144,11 +120,13 @@ core::Result<TrainOutcome> train(const TrainRequest& request, const Context& con
   TrainOutcome outcome;
   outcome.path = request.output;
   outcome.forward_nodes = model.graph.order().size();
-  auto written = written_out(*std::move(step), outcome, context);
+  auto written = standard_step(*std::move(step), context);
   if (!written) return in_model(written.error());
-  describe(model, frozen, *written, outcome);
+  outcome.by_law = written->by_law;
+  outcome.composed = written->composed;
+  describe(model, frozen, written->step, outcome);
   context.progress.stage("writing " + request.output);
-  SOAPSTONE_RETURN_IF_ERROR(write_step(model, *std::move(written), request.optimizer, outcome));
+  SOAPSTONE_RETURN_IF_ERROR(write_step(model, std::move(written->step), request.optimizer, outcome));
   return outcome;
 }
 

@@ -70,7 +70,10 @@ Sizes input_shapes(const core::Node& node, const core::AttributeSchema& schema,
         size = (*shapes.inputs[k])[d];
       else
         for (const CutSize& cut : shapes.cuts)
-          if (size == Polynomial(cut.whole)) size = cut.part;
+          if (cut.runs_over(static_cast<std::size_t>(listed[k].rank), d, size)) {
+            size = cut.part;
+            break;
+          }
     }
   return list;
 }
@@ -134,6 +137,16 @@ fitting_ends(const Attributes& attributes, const core::AttributeSchema& schema, 
 }
 
 }  // namespace
+
+bool CutSize::runs_over(std::size_t rank, std::size_t dim, const Polynomial& size) const {
+  if (size != Polynomial(whole)) return false;
+  const bool has_equal =
+      std::ranges::any_of(places, [&](const Place& place) { return place.rank == rank; });
+  return std::ranges::any_of(places, [&](const Place& place) {
+    return has_equal ? place.rank == rank && place.dim == dim
+                     : place.rank - place.dim == rank - dim;
+  });
+}
 
 std::vector<Attributes> scaled_attributes(const core::Node& node,
                                           const std::vector<CutSize>& cuts) {

@@ -14,7 +14,15 @@ namespace soapstone::ops::partition {
 
 /// A loop that is cut: from so many iterations to those of the part.
 struct CutSize {
+  /// A dimension that the loop runs over, in a tensor of so many dimensions.
+  struct Place {
+    std::size_t rank, dim;
+  };
   std::int64_t whole, part;
+  std::vector<Place> places;
+  /// Whether the loop may run over a dimension of a tensor of that rank and size: the same one of a
+  /// tensor of as many dimensions, else one as far from the last.
+  bool runs_over(std::size_t rank, std::size_t dim, const core::Polynomial& size) const;
 };
 
 /// The node's attributes, and variants of it in which numbers of groups or strides that are the

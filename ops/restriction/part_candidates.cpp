@@ -95,8 +95,19 @@ std::optional<Candidate> PartCandidates::exact() const {
 std::vector<CutSize> PartCandidates::cuts() const {
   std::vector<CutSize> cuts;
   for (std::size_t l = 0; l < box_.size(); ++l)
-    if (is_cut(l)) cuts.push_back({space_.loops[l].size, box_[l].high - box_[l].low});
+    if (is_cut(l))
+      cuts.push_back({space_.loops[l].size, box_[l].high - box_[l].low, places_of(l)});
   return cuts;
+}
+
+std::vector<CutSize::Place> PartCandidates::places_of(std::size_t loop) const {
+  std::vector<CutSize::Place> places;
+  const auto rank = [&](TensorId id) { return graph_.tensor(id).type.shape.size(); };
+  for (const LoopPlace& place : space_.loops[loop].follows)
+    places.push_back({rank(node_.inputs[place.tensor]), place.dim});
+  for (const LoopPlace& place : space_.loops[loop].outputs)
+    places.push_back({rank(node_.outputs[place.tensor]), place.dim});
+  return places;
 }
 
 PartShapes PartCandidates::shapes() const {
@@ -154,17 +165,23 @@ std::optional<Candidate> PartCandidates::larger() {
   constexpr std::int64_t kMost = 4;  // elements more than are read, at both ends together
   const std::vector<DigitRegion> read = given_;
   const std::vector<Halo> halos = this->halos();
+  const auto with_more = [&](std::int64_t before, std::int64_t behind) {
+    given_ = read;
+    for (const Halo& halo : halos) enlarge(halo, before, behind);
+    auto candidate = before + behind > 0 ? exact() : std::nullopt;
+    if (!candidate) candidate = overhanging();
+    if (candidate)
+      for (const Halo& halo : halos) regions_.inputs[halo.input] = given_[halo.input];
+    return candidate;
+  };
   for (std::int64_t more = 0; more <= (halos.empty() ? 0 : kMost); ++more)
-    for (std::int64_t before = 0; before <= more; ++before) {
-      given_ = read;
-      for (const Halo& halo : halos) enlarge(halo, before, more - before);
-      auto candidate = more > 0 ? exact() : std::nullopt;
-      if (!candidate) candidate = overhanging();
-      if (candidate) {
-        for (const Halo& halo : halos) regions_.inputs[halo.input] = given_[halo.input];
-        return candidate;
-      }
-    }
+    for (std::int64_t before = 0; before <= more; ++before)
+      if (auto candidate = with_more(before, more - before)) return candidate;
+  // Of a join's result, the part of one operand may lie anywhere.
+  std::int64_t all = 0;
+  for (const Halo& halo : halos) all = std::max(all, read[halo.input].tensor_dims()[halo.dim]);
+  if (all > 0)
+    if (auto candidate = with_more(all, all)) return candidate;
   given_ = read;
   return std::nullopt;
 }

@@ -58,6 +58,7 @@ class PartCandidates {
   Semantics meaning(const core::Attributes& attributes, const std::vector<core::TensorType>& inputs,
                     const std::vector<core::TensorType>& outputs) const;
   std::vector<CutSize> cuts() const;
+  std::vector<CutSize::Place> places_of(std::size_t loop) const;
   PartShapes shapes() const;
   std::optional<Candidate> exact(const core::Attributes& scaled) const;
   std::vector<Halo> halos() const;

@@ -86,15 +86,6 @@ std::int64_t Exchanges::distance(std::int64_t a, std::int64_t b) const {
   return differ;
 }
 
-/// Whether the holder has a piece of a microbatch while that of the lane has pieces of its own.
-bool Exchanges::is_of_other_microbatch(const Holding& holding, std::int64_t lane,
-                                       std::int64_t holder) const {
-  const std::int64_t own = lanes_.microbatch_of(lane);
-  if (lanes_.microbatch_of(holder) == own) return false;
-  const std::vector<std::int64_t> beside = lanes_.of_stage(lanes_.mesh().stage_of(holder), own);
-  return std::ranges::any_of(beside, [&](std::int64_t other) { return holding.has(other); });
-}
-
 core::Status Exchanges::send(core::TensorId tensor, const Demand& demand, Holding& holding) {
   struct Missing {
     std::int64_t lane;
@@ -115,8 +106,8 @@ core::Status Exchanges::send(core::TensorId tensor, const Demand& demand, Holdin
     CellGrid grid = finder.cells_of(
         *each.piece, [&](std::int64_t holder) { return distance(each.lane, holder); });
     for (const Cell& cell : grid.cells) {
-      if (demand.direction != Direction::kBehind &&
-          is_of_other_microbatch(holding, each.lane, cell.holder))
+      if (demand.is_piecewise &&
+          lanes_.microbatch_of(each.lane) != lanes_.microbatch_of(cell.holder))
         return core::unsupported("a microbatch needs what others compute",
                                  "plan with one microbatch");
       each.cells.push_back(batch.value(holding, cell.holder, each.lane, each.pass, cell.piece));

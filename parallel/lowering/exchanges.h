@@ -19,7 +19,8 @@ struct Demand {
   PiecesOfLanes pieces;
   std::int32_t piece_of_model = 0;
   Direction direction = Direction::kForward;
-  bool is_for_pass = false;  ///< What is brought is forgotten behind the pass.
+  bool is_for_pass = false;   ///< What is brought is forgotten behind the pass.
+  bool is_piecewise = false;  ///< Each microbatch needs what the same one has.
 };
 
 class Exchanges {
@@ -55,7 +56,6 @@ class Exchanges {
   /// The pass that makes the first piece of a lane.
   std::size_t pass_of(const Holding& holding, std::int64_t lane) const;
   std::int64_t distance(std::int64_t a, std::int64_t b) const;
-  bool is_of_other_microbatch(const Holding& holding, std::int64_t lane, std::int64_t holder) const;
 
   const Lanes& lanes_;
   std::vector<RankWriter> writers_;  ///< By rank.

@@ -22,7 +22,7 @@ class Lowering {
            const PlannedCuts& cuts)
       : graph_(graph), loops_(loops), is_weight_(is_weight), cuts_(cuts), lanes_(cuts),
         mesh_(lanes_.mesh()), parts_(graph, loops), exchanges_(lanes_),
-        is_behind_(graph.tensor_bound(), false) {}
+        when_(graph.tensor_bound(), When::kAtFirst) {}
 
   core::Result<std::vector<RankProgram>> run() {
     for (const core::NodeId id : graph_.order())
@@ -32,11 +32,15 @@ class Lowering {
   }
 
  private:
+  /// When a tensor is there: with the first microbatch, a piece with each of them, behind the last.
+  enum class When : std::uint8_t { kAtFirst, kPiecewise, kBehind };
+
   /// When and where a node runs.
   struct Run {
     core::NodeId id;
     std::int32_t piece = 0;
     Direction direction = Direction::kForward;
+    When when = When::kAtFirst;  ///< Its results are there.
     std::vector<std::int64_t> lanes;
     std::vector<const NodePart*> parts;  ///< By lane.
   };
@@ -77,7 +81,7 @@ class Lowering {
     for (std::size_t k = 0; k < run.lanes.size(); ++k) compute(run, k, made);
     for (std::size_t k = 0; k < made.size(); ++k) {
       const core::TensorId tensor = node.outputs[k];
-      is_behind_[tensor.index()] = run.direction == Direction::kBehind;
+      when_[tensor.index()] = run.when;
       SOAPSTONE_RETURN_IF_ERROR(join(id, k, made[k]));
       holdings_.insert_or_assign(tensor, std::move(made[k]));
     }
@@ -91,22 +95,17 @@ class Lowering {
   /// What microbatches cut runs for each of them; what reads their results and is not cut runs
   /// behind all of them; what depends on neither runs with the first one.
   core::Result<Run> run_of(core::NodeId id) const {
-    Run run{id,
-            piece_of(id),
-            cuts_.directions.empty() ? Direction::kForward : cuts_.directions[id.index()],
-            {},
-            {}};
+    Run run;
+    run.id = id;
+    run.piece = piece_of(id);
+    if (!cuts_.directions.empty()) run.direction = cuts_.directions[id.index()];
     const std::int64_t stage = stage_of(id);
+    When last = run.direction == Direction::kBehind ? When::kBehind : When::kAtFirst;
+    for (const core::TensorId input : graph_.node(id).inputs)
+      if (input.valid())
+        last = std::max(last, is_data(input) ? When::kPiecewise : when_[input.index()]);
     const bool is_cut = lanes_.is_cut(cuts_.loops[id.index()]);
-    bool reads_microbatches = false, reads_behind = false;
-    for (const core::TensorId input : graph_.node(id).inputs) {
-      const auto known = input.valid() ? holdings_.find(input) : holdings_.end();
-      if (!input.valid()) continue;
-      reads_behind |= is_behind_[input.index()];
-      reads_microbatches |= is_data(input) || (known != holdings_.end() && !is_held(input) &&
-                                               is_of_microbatches(known->second));
-    }
-    if (is_cut && (reads_behind || run.direction == Direction::kBehind))
+    if (is_cut && last == When::kBehind)
       return core::unsupported(
                  "microbatches read what is known behind all of them, such as a mean over the "
                  "whole batch",
@@ -114,25 +113,16 @@ class Lowering {
           .at(name_of(graph_.node(id)));
     if (is_cut) {
       run.lanes = lanes_.of_stage(stage);
-    } else if (run.direction == Direction::kBehind || reads_behind ||
-               (reads_microbatches && lanes_.last_microbatch() > 0)) {
+      run.when = When::kPiecewise;
+    } else if (last == When::kBehind ||
+               (last == When::kPiecewise && lanes_.last_microbatch() > 0)) {
       run.lanes = lanes_.of_stage(stage, lanes_.last_microbatch());
       run.direction = Direction::kBehind;
+      run.when = When::kBehind;
     } else {
       run.lanes = lanes_.of_stage(stage, 0);
     }
     return run;
-  }
-
-  /// Whether lanes of several microbatches have pieces.
-  bool is_of_microbatches(const Holding& holding) const {
-    std::int64_t first = -1;
-    for (std::int64_t lane = 0; lane < mesh_.rank_count(); ++lane) {
-      if (!holding.has(lane)) continue;
-      if (first >= 0 && lanes_.microbatch_of(lane) != first) return true;
-      first = lanes_.microbatch_of(lane);
-    }
-    return false;
   }
 
   ops::PartBox box_of(core::NodeId id, std::int64_t lane) const {
@@ -185,7 +175,7 @@ class Lowering {
       }
     if (adds_microbatches) {
       exchanges_.accumulate(made);
-      is_behind_[tensor.index()] = true;
+      when_[tensor.index()] = When::kBehind;
     }
     // A maximum of sums needs the sums first.
     if (!largest.empty() || !smallest.empty()) add_up(tensor, made);
@@ -211,7 +201,11 @@ class Lowering {
   core::Status bring(const Run& run, std::size_t input) {
     const core::TensorId tensor = graph_.node(run.id).inputs[input];
     if (!tensor.valid() || is_constant(tensor) || is_data(tensor)) return core::Done{};
-    Demand demand{{}, run.piece, run.direction, is_held(tensor) && !cuts_.gathers_once};
+    Demand demand{{},
+                  run.piece,
+                  run.direction,
+                  is_held(tensor) && !cuts_.gathers_once,
+                  when_[tensor.index()] == When::kPiecewise && run.when != When::kBehind};
     for (std::size_t k = 0; k < run.lanes.size(); ++k)
       if (std::ranges::find(run.parts[k]->inputs, input) != run.parts[k]->inputs.end())
         demand.pieces.emplace(run.lanes[k], run.parts[k]->pieces_read[input]);
@@ -325,7 +319,7 @@ class Lowering {
     const std::int64_t last = lanes_.last_microbatch();
     for (std::int64_t stage = 0; stage < lanes_.stage_count(); ++stage) {
       if (!held_.contains({input, stage})) continue;
-      Demand demand{{}, 0, Direction::kBehind, false};
+      Demand demand{{}, 0, Direction::kBehind, false, false};
       for (const std::int64_t lane : lanes_.of_stage(stage, last))
         demand.pieces.emplace(lane, piece_of(input, cuts_.weights[input.index()], lane));
       SOAPSTONE_RETURN_IF_ERROR(exchanges_.send(tensor, demand, holding));
@@ -355,8 +349,8 @@ class Lowering {
   Exchanges exchanges_;
   std::map<core::TensorId, Holding> holdings_;
   std::set<std::pair<core::TensorId, std::int64_t>>
-      held_;                     ///< Weights, with stages that have them.
-  std::vector<bool> is_behind_;  ///< By tensor: it is there when all microbatches have run.
+      held_;                ///< Weights, with stages that have them.
+  std::vector<When> when_;  ///< By tensor.
 };
 
 }  // namespace

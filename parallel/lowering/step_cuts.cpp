@@ -70,6 +70,21 @@ class LoopChooser {
     return batch;
   }
 
+  /// Whether every part has iterations of the loop, and the first and the last one are graphs.
+  bool can_cut(core::NodeId id, const AxisLoops& loops, std::size_t l) {
+    const ops::Loop& loop = spaces(id)[l];
+    if (!loop.between.empty() || !has_digits(loop, loops_.digits)) return false;
+    std::int64_t parts = 1;
+    for (std::size_t a = 0; a < mesh_.axis_count(); ++a) {
+      if (loops[a] != static_cast<std::int8_t>(l)) continue;
+      parts *= mesh_.grains(a);
+      if (mesh_.is_uneven(a) && loop.size % parts != 0) return false;
+    }
+    if (loop.size < parts) return false;
+    return parts_.of(id, box_of(id, loops, 0)) &&
+           parts_.of(id, box_of(id, loops, mesh_.ranks_of_stage() - 1));
+  }
+
   /// Results of the node lie as its loops leave them.
   void settle(core::NodeId id, const AxisLoops& loops) {
     const core::Node& node = graph_.node(id);
@@ -91,21 +106,6 @@ class LoopChooser {
     choice.inputs.resize(node.inputs.size());
     choice.outputs.resize(node.outputs.size());
     return choice;
-  }
-
-  /// Whether every part has iterations of the loop, and the first and the last one are graphs.
-  bool can_cut(core::NodeId id, const AxisLoops& loops, std::size_t l) {
-    const ops::Loop& loop = spaces(id)[l];
-    if (!loop.between.empty() || !has_digits(loop, loops_.digits)) return false;
-    std::int64_t parts = 1;
-    for (std::size_t a = 0; a < mesh_.axis_count(); ++a) {
-      if (loops[a] != static_cast<std::int8_t>(l)) continue;
-      parts *= mesh_.grains(a);
-      if (mesh_.is_uneven(a) && loop.size % parts != 0) return false;
-    }
-    if (loop.size < parts) return false;
-    return parts_.of(id, box_of(id, loops, 0)) &&
-           parts_.of(id, box_of(id, loops, mesh_.ranks_of_stage() - 1));
   }
 
   ops::PartBox box_of(core::NodeId id, const AxisLoops& loops, std::int64_t rank) const {
@@ -161,6 +161,7 @@ class StepCutter {
       : step_(step), model_(model), planned_(cuts),
         options_(options), result_{weights_of_step(), {}, cuts} {
     result_.loops = graph_loops(step.graph, result_.is_weight);
+    forward_pieces_ = forward_pieces();
   }
 
   CutStep run() {
@@ -181,9 +182,13 @@ class StepCutter {
       cuts.directions[id.index()] = direction_of(id);
       cuts.piece_of_node[id.index()] = piece_of(id);
       AxisLoops& loops = cuts.loops[id.index()];
+      if (is_planned(id))
+        for (std::size_t axis = 0; axis < cuts.mesh.axis_count(); ++axis)
+          loops[axis] = std::max(planned_.loops[id.index()][axis], std::int8_t{kNoLoop});
       if (has_microbatches && direction_of(id) != Direction::kBehind)
         chooser.choose(id, cuts.mesh.axis_count(), chooser.batch_loops(id), loops);
-      for (std::size_t axis = 0; axis < cuts.mesh.axis_count(); ++axis) cut(id, axis, chooser);
+      for (std::size_t axis = 0; axis < cuts.mesh.axis_count(); ++axis)
+        if (!is_planned(id) && cuts.mesh.axis_size(axis) > 1) cut(id, axis, chooser);
       chooser.settle(id, loops);
     }
     return std::move(result_);
@@ -284,11 +289,30 @@ class StepCutter {
            std::ranges::equal(ours, theirs, {}, &ops::Loop::size, &ops::Loop::size);
   }
 
+  /// Pieces of the forward pass, of the plan; what it does not run, such as what makes a weight of
+  /// constants, runs where it is read first.
+  std::vector<std::int32_t> forward_pieces() const {
+    std::vector<std::int32_t> pieces(step_.graph.node_bound(), -1);
+    const auto order = step_.graph.order();
+    for (std::size_t k = order.size(); k-- > 0;) {
+      const core::NodeId id = order[k];
+      if (step_.phases[id.index()] != Phase::kForward) continue;
+      if (is_planned(id)) pieces[id.index()] = planned_.piece_of_node[id.index()];
+      if (pieces[id.index()] >= 0) continue;
+      for (const core::TensorId output : step_.graph.node(id).outputs)
+        for (const core::NodeId reader : step_.graph.consumers(output)) {
+          const std::int32_t piece = pieces[reader.index()];
+          std::int32_t& own = pieces[id.index()];
+          if (piece >= 0) own = own < 0 ? piece : std::min(own, piece);
+        }
+    }
+    return pieces;
+  }
+
   /// Gradients run where their operator does, and updates where the weight is read first.
   std::int32_t piece_of(core::NodeId id) {
     const std::vector<std::int32_t>& pieces = result_.cuts.piece_of_node;
-    if (is_planned(id)) {
-      const std::int32_t piece = std::max(planned_.piece_of_node[id.index()], std::int32_t{0});
+    if (const std::int32_t piece = forward_pieces_[id.index()]; piece >= 0) {
       for (const core::TensorId input : step_.graph.node(id).inputs)
         if (input.valid() && result_.is_weight[input.index()]) homes_.emplace(input, piece);
       return piece;
@@ -306,13 +330,9 @@ class StepCutter {
     return last;
   }
 
+  /// A gradient is cut along the axes that cut its operator.
   void cut(core::NodeId id, std::size_t axis, LoopChooser& chooser) {
     AxisLoops& loops = result_.cuts.loops[id.index()];
-    if (result_.cuts.mesh.axis_size(axis) == 1) return;
-    if (is_planned(id)) {
-      loops[axis] = std::max(planned_.loops[id.index()][axis], std::int8_t{kNoLoop});
-      return;
-    }
     LoopChooser::Candidates candidates = chooser.all_loops(id);
     const core::NodeId origin = step_.origins[id.index()];
     if (!origin.valid())
@@ -327,10 +347,27 @@ class StepCutter {
   const PlannedCuts& planned_;
   const StepCutOptions options_;
   CutStep result_;
+  std::vector<std::int32_t> forward_pieces_;      ///< By node; −1: of another phase.
   std::map<core::TensorId, std::int32_t> homes_;  ///< The first piece that reads a weight.
 };
 
 }  // namespace
+
+std::vector<UncutLoop> uncut_what_has_no_parts(const CutGraph& model, PlannedCuts& cuts) {
+  std::vector<UncutLoop> uncut;
+  LoopChooser chooser(model.graph, model.loops, cuts.mesh);
+  for (const core::NodeId id : model.graph.order()) {
+    if (model.graph.is_constant_expression(id)) continue;
+    AxisLoops& loops = cuts.loops[id.index()];
+    for (std::size_t axis = 0; axis < cuts.mesh.axis_count(); ++axis) {
+      if (loops[axis] < 0 || cuts.mesh.axis_size(axis) == 1) continue;
+      if (chooser.can_cut(id, loops, static_cast<std::size_t>(loops[axis]))) continue;
+      loops[axis] = kNoLoop;
+      uncut.push_back({id, axis});
+    }
+  }
+  return uncut;
+}
 
 PlannedCuts with_microbatches(const CutGraph& model, PlannedCuts cuts, std::int64_t microbatches) {
   if (microbatches == 1) return cuts;

@@ -17,6 +17,16 @@ struct CutGraph {
   const std::vector<bool>& is_weight;
 };
 
+/// A loop that a plan cuts along an axis, where no graph of ordinary operators computes the parts:
+/// those of a softmax along its own axis would have to exchange something in between.
+struct UncutLoop {
+  core::NodeId node;
+  std::size_t axis = 0;
+};
+
+/// Leaves such loops whole, so that all ranks along the axis compute the same. Returns them.
+std::vector<UncutLoop> uncut_what_has_no_parts(const CutGraph& model, PlannedCuts& cuts);
+
 /// Lets the microbatches of the plan cut every node that has a loop over the batch.
 PlannedCuts with_microbatches(const CutGraph& model, PlannedCuts cuts, std::int64_t microbatches);
 

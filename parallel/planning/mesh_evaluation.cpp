@@ -15,6 +15,7 @@ MeshPlan blank(const Freedom& freedom, const MeshShape& shape) {
   MeshPlan plan;
   plan.shape = shape;
   plan.bucket_bytes = freedom.bucket_bytes.value_or(kUsualBucket);
+  plan.cuts_states = freedom.cuts_states;
   return plan;
 }
 

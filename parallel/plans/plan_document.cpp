@@ -131,6 +131,7 @@ PlanDocument document_of(const core::Graph& graph, const std::vector<bool>& is_w
   document.time = outcome.plan.time;
   document.lower_bound_us = outcome.lower_bound.us;
   document.bucket_bytes = outcome.plan.bucket_bytes;
+  document.cuts_states = outcome.plan.cuts_states;
   const GraphLoops loops = graph_loops(graph, is_weight);
   DocumentMaker maker(graph, outcome.plan, document);
   for (const core::NodeId id : graph.order())

@@ -12,6 +12,7 @@
 
 #include "core/base/result.h"
 #include "parallel/planning/mesh_planner.h"
+#include "parallel/training/optimizer.h"
 
 namespace soapstone::parallel {
 
@@ -72,6 +73,8 @@ struct PlanDocument {
   std::string strategy;
   std::int64_t devices = 0;
   bool is_training = false;
+  Optimizer optimizer = Optimizer::kSgd;  ///< In training.
+  bool cuts_states = false;               ///< As MeshPlan has it.
   MeshShape shape;
   std::vector<PlanAxis> axes;
   std::vector<NodeCuts> cuts;

@@ -84,11 +84,11 @@ class PlanFileReader {
   }
 
   std::vector<std::string> keys_of_document() const {
-    std::vector<std::string> keys = {"version", "model",          "topology",        "strategy",
-                                     "devices", "training",       "pipeline",        "axes",
-                                     "cuts",    "estimates",      "exchanges",       "nodes",
-                                     "weights", "lower_bound_us", "estimated_share", "bucket_bytes",
-                                     "digest"};
+    std::vector<std::string> keys = {
+        "version",        "model",           "topology",     "strategy", "devices",
+        "training",       "optimizer",       "cuts_states",  "pipeline", "axes",
+        "cuts",           "estimates",       "exchanges",    "nodes",    "weights",
+        "lower_bound_us", "estimated_share", "bucket_bytes", "digest"};
     each_figure(plan_.time, [&](const char* name, double) { keys.emplace_back(name); });
     return keys;
   }
@@ -102,6 +102,18 @@ class PlanFileReader {
     plan_.strategy = document_.field("strategy").text();
     plan_.devices = document_.field("devices").integer(1, kMostDevicesPlanned);
     plan_.is_training = document_.field("training").truth();
+    plan_.cuts_states = document_.field("cuts_states").truth();
+    read_optimizer();
+  }
+
+  void read_optimizer() {
+    const PlanReader optimizer = document_.field("optimizer");
+    const auto name = std::ranges::find(kOptimizerNames, optimizer.text());
+    if (name != kOptimizerNames.end())
+      plan_.optimizer = static_cast<Optimizer>(name - kOptimizerNames.begin());
+    if (plan_.is_training ? name == kOptimizerNames.end() : !optimizer.text().empty())
+      optimizer.fail(fmt::format("{} is none of {}, or of a plan without training",
+                                 optimizer.found(), fmt::join(kOptimizerNames, ", ")));
   }
 
   void read_pipeline() {

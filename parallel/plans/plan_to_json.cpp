@@ -24,7 +24,9 @@ void write_head(const PlanDocument& document, PlanJson& json) {
       {"topology", {{"name", document.topology}, {"hash", hash_text_of(document.topology_hash)}}},
       {"strategy", document.strategy},
       {"devices", document.devices},
-      {"training", document.is_training}};
+      {"training", document.is_training},
+      {"optimizer", document.is_training ? to_string(document.optimizer) : ""},
+      {"cuts_states", document.cuts_states}};
   PlanJson& pipeline = json["pipeline"];
   each_size(document.shape, [&](const char* name, const auto& size) { pipeline[name] = size; });
   pipeline["recomputes"] = to_string(document.shape.recompute);

@@ -76,6 +76,7 @@ struct MeshPlan {
   std::vector<std::int64_t> axis_sizes;  ///< Innermost first.
   std::optional<UnevenAxis> uneven;      ///< If the shape is.
   double bucket_bytes = 0;               ///< In which weights are exchanged.
+  bool cuts_states = false;  ///< Those of the optimizer, along axes along which weights are whole.
   Sharding sharding;
   /// By node: its piece of the model, which runs in stage `piece mod stages`; −1: nothing runs.
   std::vector<std::int32_t> piece_of_node;

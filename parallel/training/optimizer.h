@@ -1,6 +1,7 @@
 // How weights are updated.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,14 @@ enum class Optimizer : std::uint8_t {
   kAdam,
   kAdamW,  ///< Adam with decoupled weight decay (I. Loshchilov and F. Hutter, 2019, algorithm 2).
 };
+
+/// Names of optimizers, by their numbers.
+inline constexpr std::array<std::string_view, 4> kOptimizerNames = {"sgd", "momentum", "adam",
+                                                                    "adamw"};
+
+inline std::string_view to_string(Optimizer optimizer) {
+  return kOptimizerNames[static_cast<std::size_t>(optimizer)];
+}
 
 /// An optimizer's states of each weight, in the order of its update operator.
 inline std::vector<std::string_view> state_names(Optimizer optimizer) {
