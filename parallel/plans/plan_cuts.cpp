@@ -84,7 +84,7 @@ std::optional<Digits::Digit> parse_digit_name(std::string_view name) {
   const std::string_view dim = name.substr(0, first);
   if (dim.empty() || dim.size() > kMostDimensionDigits) return std::nullopt;
   const auto number = parse_number(dim, 0);
-  if (!number) return std::nullopt;
+  if (!number || fmt::to_string(*number) != dim) return std::nullopt;
   Digits::Digit digit{static_cast<std::size_t>(*number), 1, 0};
   if (first == std::string_view::npos) return digit;
   const std::string_view rest = name.substr(first + 1);

@@ -11,6 +11,7 @@
 #include "core/base/check.h"
 #include "core/base/clock.h"
 #include "parallel/lowering/part_graphs.h"
+#include "runtime/execution/fold.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -46,14 +47,14 @@ core::Result<BakedGraph> baked(const ComputeStep& step,
   return result;
 }
 
-std::size_t input_bytes(const core::Graph& graph) {
-  std::size_t bytes = 0;
-  for (const core::TensorId id : graph.inputs()) {
-    const core::TensorType& type = graph.tensor(id).type;
-    bytes += static_cast<std::size_t>(core::element_count(*core::concrete(type.shape))) *
-             core::size_bytes(type.data_type);
-  }
-  return bytes;
+/// The graph with what is constant computed, so that nothing keeps what it is computed from.
+core::Result<core::Graph> folded(const core::Graph& graph, runtime::Backend& backend) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const runtime::FoldedConstants constants,
+                             runtime::fold_constants(graph, backend));
+  if (constants.empty()) return graph;
+  core::GraphBuilder builder(graph);
+  for (const auto& [id, value] : constants) builder.replace_uses(id, builder.add_constant(value));
+  return std::move(builder).finish();
 }
 
 /// Bytes that an exchange fills, for a value of this type.
@@ -132,11 +133,13 @@ core::Result<RankRunner> RankRunner::make(const RankProgram& program,
 }
 
 core::Status RankRunner::compile_all(runtime::Backend& backend, runtime::Fusion fusion) {
+  working_ = std::make_unique<runtime::WorkingMemory>(backend.memory());
   std::multimap<std::uint64_t, std::pair<core::Graph, std::size_t>> known;
   for (std::size_t k = 0; k < compiled_.size(); ++k) {
     const auto* const step = std::get_if<ComputeStep>(&program_->steps[k]);
     if (!step) continue;
     SOAPSTONE_ASSIGN_OR_RETURN(BakedGraph graph, baked(*step, fixed_));
+    SOAPSTONE_ASSIGN_OR_RETURN(graph.graph, folded(graph.graph, backend));
     const auto [first, last] = known.equal_range(graph.graph.hash());
     const auto same = std::find_if(first, last, [&](const auto& entry) {
       return same_structure(entry.second.first, graph.graph);
@@ -145,10 +148,11 @@ core::Status RankRunner::compile_all(runtime::Backend& backend, runtime::Fusion 
       compiled_[k] = Compiled{same->second.second, std::move(graph.inputs)};
       continue;
     }
-    SOAPSTONE_ASSIGN_OR_RETURN(runtime::Executable executable,
-                               runtime::Executable::make(graph.graph, backend, {.fusion = fusion}));
-    held_bytes_ += executable.report().arena_bytes + executable.report().constant_bytes +
-                   input_bytes(graph.graph);
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        runtime::Executable executable,
+        runtime::Executable::make(graph.graph, backend,
+                                  {.fusion = fusion, .working = working_.get()}));
+    weight_bytes_ += executable.report().constant_bytes;
     compiled_[k] = Compiled{executables_.size(), std::move(graph.inputs)};
     known.emplace(graph.graph.hash(), std::pair(std::move(graph.graph), executables_.size()));
     executables_.push_back(std::move(executable));

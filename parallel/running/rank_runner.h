@@ -44,8 +44,8 @@ class RankRunner {
 
   /// Of the last run, by step of the program.
   std::span<const RankStepTime> times() const { return times_; }
-  /// The most bytes at once, over all runs: of values, and of what compiled graphs hold.
-  std::size_t peak_bytes() const { return most_live_bytes_ + held_bytes_; }
+  /// The most bytes at once, over all runs: of values, of weights and of what graphs work in.
+  std::size_t peak_bytes() const { return most_live_bytes_ + weight_bytes_ + working_->bytes(); }
   /// Launches on the slow reference kernel, of all graphs.
   std::size_t reference_kernels() const;
 
@@ -68,6 +68,7 @@ class RankRunner {
 
   const RankProgram* program_;
   std::map<RankValueId, core::LiteralPtr> fixed_;
+  std::unique_ptr<runtime::WorkingMemory> working_;  ///< Of all executables, in turn.
   std::vector<runtime::Executable> executables_;
   std::vector<std::optional<Compiled>> compiled_;     ///< By step; none for exchanges.
   std::vector<std::vector<RankValueId>> dead_after_;  ///< By step.
@@ -76,7 +77,7 @@ class RankRunner {
   runtime::Collectives* all_ = nullptr;
   std::map<std::vector<std::int64_t>, std::unique_ptr<runtime::Collectives>> groups_;
   std::vector<RankStepTime> times_;
-  std::size_t live_bytes_ = 0, most_live_bytes_ = 0, held_bytes_ = 0;
+  std::size_t live_bytes_ = 0, most_live_bytes_ = 0, weight_bytes_ = 0;
 };
 
 }  // namespace soapstone::parallel

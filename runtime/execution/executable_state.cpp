@@ -16,6 +16,34 @@ namespace {
 /// How errors name a node.
 std::string place_of(const core::Node& node) { return node.op->name + " `" + node.name + "`"; }
 
+core::Result<std::vector<DeviceBlock>> own_blocks(DeviceMemory& memory,
+                                                  const std::vector<std::size_t>& sizes) {
+  std::vector<DeviceBlock> blocks;
+  for (const std::size_t bytes : sizes) {
+    SOAPSTONE_ASSIGN_OR_RETURN(DeviceBlock block, DeviceBlock::allocate(memory, bytes));
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+/// One behind the other in memory that others use, too.
+core::Result<std::vector<DeviceBlock>> blocks_of(WorkingMemory& working,
+                                                 const std::vector<std::size_t>& sizes) {
+  constexpr std::size_t kAlignment = 64;
+  const auto rounded = [](std::size_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  std::size_t all = 0;
+  for (const std::size_t bytes : sizes) all += rounded(bytes);
+  SOAPSTONE_ASSIGN_OR_RETURN(DeviceAddress at, working.take(all));
+  std::vector<DeviceBlock> blocks;
+  for (const std::size_t bytes : sizes) {
+    blocks.push_back(DeviceBlock::borrowed(at));
+    at = at + rounded(bytes);
+  }
+  return blocks;
+}
+
 }  // namespace
 
 /// Large weights that several launches read, by tensor.
@@ -63,17 +91,21 @@ core::Status Executable::State::compile_all(Backend& backend, const Options& opt
   return core::Done{};
 }
 
-core::Status Executable::State::allocate(const Placement& placement) {
-  for (TensorId input : graph.inputs()) {
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        auto block, DeviceBlock::allocate(*memory, storage_bytes(graph.tensor(input).type)));
-    graph_inputs.push_back(std::move(block));
-  }
-  SOAPSTONE_ASSIGN_OR_RETURN(arena, DeviceBlock::allocate(*memory, placement.memory().arena_bytes));
+core::Status Executable::State::allocate(const Placement& placement, WorkingMemory* working) {
+  std::vector<std::size_t> sizes;
+  for (TensorId input : graph.inputs()) sizes.push_back(storage_bytes(graph.tensor(input).type));
+  sizes.push_back(placement.memory().arena_bytes);
   std::size_t scratch_bytes = 0;
   for (const auto& kernel : kernels)
     scratch_bytes = std::max(scratch_bytes, kernel->scratch_bytes());
-  SOAPSTONE_ASSIGN_OR_RETURN(scratch, DeviceBlock::allocate(*memory, scratch_bytes));
+  sizes.push_back(scratch_bytes);
+  SOAPSTONE_ASSIGN_OR_RETURN(std::vector<DeviceBlock> blocks,
+                             working ? blocks_of(*working, sizes) : own_blocks(*memory, sizes));
+  scratch = std::move(blocks.back());
+  blocks.pop_back();
+  arena = std::move(blocks.back());
+  blocks.pop_back();
+  graph_inputs = std::move(blocks);
   return core::Done{};
 }
 

@@ -38,7 +38,8 @@ struct Executable::State {
 
   /// Makes all kernels of the plan.
   core::Status compile_all(Backend& backend, const Options& options);
-  core::Status allocate(const Placement& placement);
+  /// `working`: as Options::working.
+  core::Status allocate(const Placement& placement, WorkingMemory* working);
   /// Records the calls of a run from what was compiled and allocated.
   core::Status bind(const Placement& placement);
   /// A graph output, after a run.

@@ -55,7 +55,7 @@ core::Result<Executable> Executable::make(const Graph& given, Backend& backend,
   for (std::size_t i = 0; i < state->plan.launches.size(); ++i)
     in_place.push_back(state->kernels[i]->in_place_input());
   const Placement placement(state->graph, state->plan, in_place);
-  SOAPSTONE_RETURN_IF_ERROR(state->allocate(placement));
+  SOAPSTONE_RETURN_IF_ERROR(state->allocate(placement, options.working));
   SOAPSTONE_RETURN_IF_ERROR(state->bind(placement));
   state->report.launches = state->plan.launches.size();
   state->report.conversions = state->plan.conversions.size();

@@ -10,6 +10,7 @@
 
 #include "core/base/result.h"
 #include "core/graph/graph.h"
+#include "runtime/execution/working_memory.h"
 #include "runtime/launches/backend.h"
 #include "runtime/launches/execution_plan.h"
 #include "runtime/memory/memory_plan.h"
@@ -34,6 +35,9 @@ class Executable {
     /// ones that several launches read stay as they are, which takes less memory and, for a few
     /// runs, less time.
     bool hold_shared_weights = true;
+    /// Memory for inputs and activations, which others may use between two calls of run(); it must
+    /// outlive the result. Null: it has its own. Then run_again() and time_us() have no inputs.
+    WorkingMemory* working = nullptr;
   };
   /// `backend` must outlive the result. Errors: kUnsupported names the first opaque node or open
   /// shape, or what takes more memory than is allowed; kUnavailable if memory runs out.

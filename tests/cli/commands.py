@@ -19,6 +19,9 @@ MERGE_MATMULS = (Path(__file__).parents[1] / "support" / "merge_matmuls.rules").
 
 
 DEADLINE_S = sanitizers.seconds(60)
+# For root, and for more ranks than cores, mpirun wants to be told that it is meant.
+RANKED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+          "OMPI_MCA_rmaps_base_oversubscribe": "1", "ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def wait_for(condition):
@@ -36,6 +39,19 @@ def wait_for_line(stream, text):
         if text in line:
             return
     raise AssertionError(f"the process ended without a line with {text!r}")
+
+
+def process_of_rank(mpirun, rank):
+    """Its process id, or None if it is not there yet."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            words = (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it ended, or is somebody else's
+        if parent == mpirun.pid and f"OMPI_COMM_WORLD_RANK={rank}".encode() in words:
+            return int(folder.name)
+    return None
 
 
 def processor_seconds(process):

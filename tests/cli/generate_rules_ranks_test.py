@@ -11,31 +11,15 @@ import time
 import unittest
 from pathlib import Path
 
-from commands import BIN_DIR, DEADLINE_S, run, wait_for
+from commands import BIN_DIR, DEADLINE_S, RANKED, process_of_rank, run, wait_for
 
 WORDS = ["--ops", "3", "--operators", "relu,matmul"]
-# For root, and for more ranks than cores, mpirun wants to be told that it is meant.
-RANKED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-          "OMPI_MCA_rmaps_base_oversubscribe": "1", "ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def start(ranks, *arguments):
     command = ["mpirun", "-n", str(ranks), str(BIN_DIR / "generate-rules"), *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env={**os.environ, **RANKED})
-
-
-def process_of_rank(mpirun, rank):
-    """Its process id, or None if it is not there yet."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            words = (folder / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue  # it ended, or is somebody else's
-        if parent == mpirun.pid and f"OMPI_COMM_WORLD_RANK={rank}".encode() in words:
-            return int(folder.name)
-    return None
 
 
 def place_in_level(tile):

@@ -15,15 +15,12 @@ import onnxruntime
 
 import commands
 import sanitizers
-from commands import BIN_DIR, run
+from commands import BIN_DIR, RANKED, process_of_rank, run
 
 GPT = ("gpt", "--set", "layers=2", "--set", "hidden=32", "--set", "heads=4", "--set", "seq=8",
        "--set", "positions=8", "--set", "vocabulary=48", "--batch", "4")
 
 MPIRUN = shutil.which("mpirun")
-# For root, and for more ranks than cores, mpirun wants to be told that it is meant.
-RANKED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-          "OMPI_MCA_rmaps_base_oversubscribe": "1", "ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def sizes(model):
@@ -217,6 +214,20 @@ class RunPlan(unittest.TestCase):
         done = self.mpirun(2, self.pair, self.model, "--virtual")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual(done.stderr.count("mpirun started several processes"), 1, done.stderr)
+
+    @unittest.skipUnless(MPIRUN, "there is no mpirun")
+    def test_a_rank_that_does_not_come_ends_all(self):
+        process = subprocess.Popen(
+            [MPIRUN, "-n", "2", str(BIN_DIR / "run-plan"), str(self.pair), str(self.model), "--steps",
+             "1000000", "--time-limit", "1"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **RANKED})
+        with process:
+            commands.wait_for_line(process.stderr, "running")
+            os.kill(commands.wait_for(lambda: process_of_rank(process, 1)), signal.SIGSTOP)
+            _, stderr = process.communicate(timeout=sanitizers.seconds(60))
+        self.assertEqual(process.returncode, 7, stderr)
+        self.assertEqual(stderr.count("error:"), 1, stderr)
+        self.assertRegex(stderr, "error: rank 0: .*(no call of|from) rank 1")
 
     def mpirun(self, ranks, *arguments):
         return subprocess.run(
