@@ -46,6 +46,21 @@ double mean_idle_share(const std::vector<RankFigures>& ranks) {
   return ranks.empty() ? 0 : sum / static_cast<double>(ranks.size());
 }
 
+/// The first and the last loss, and what else there is to say of a run that trains.
+std::string losses_text(const jobs::RunPlanOutcome& outcome) {
+  std::string text;
+  if (!outcome.losses.empty())
+    text += fmt::format("  loss       {:.6g} in step {}, {:.6g} in step {}\n",
+                        outcome.losses.front(), outcome.steps_before + 1, outcome.losses.back(),
+                        outcome.steps_before + static_cast<std::int64_t>(outcome.losses.size()));
+  if (!outcome.uncut.empty())
+    text += fmt::format(
+        "  not cut    {}: its parts would have to exchange something in between{}\n",
+        outcome.uncut.front(),
+        outcome.uncut.size() == 1 ? "" : fmt::format(" (and {} more)", outcome.uncut.size() - 1));
+  return text;
+}
+
 std::string exchanges_text(const std::vector<ExchangeFigures>& exchanges) {
   if (exchanges.empty()) return "nothing is exchanged\n";
   Table table(
@@ -131,6 +146,7 @@ std::string run_plan_text(const jobs::RunPlanOutcome& outcome) {
                       time_text(outcome.spread_us));
   text += fmt::format("  simulated  {} ({:.2f} of what was measured)\n",
                       time_text(plan.time.total_us), plan.time.total_us / outcome.low_us);
+  text += losses_text(outcome);
   text += fmt::format("  idle       {} on average\n",
                       percent_text(mean_idle_share(outcome.figures.ranks)));
   const double most = *std::ranges::max_element(outcome.peak_bytes);
@@ -166,6 +182,11 @@ std::string run_plan_json(const jobs::RunPlanOutcome& outcome) {
   if (!outcome.program_check.is_done)
     json["programs_why_not_checked"] = outcome.program_check.why_not;
   json["all_step_us"] = outcome.step_us;
+  if (plan.is_training) {
+    json["steps_before"] = outcome.steps_before;
+    json["losses"] = outcome.losses;
+    json["not_cut"] = outcome.uncut;
+  }
   json["exchanges"] = ordered_json::array();
   for (const ExchangeFigures& exchange : outcome.figures.exchanges)
     json["exchanges"].push_back({{"kind", to_string(exchange.kind)},

@@ -8,6 +8,7 @@
 
 #include "jobs/train/standard_step.h"
 #include "parallel/plans/plan_cuts.h"
+#include "parallel/step/model_order.h"
 #include "parallel/training/training_forms.h"
 #include "parallel/work/saved_results.h"
 
@@ -45,8 +46,7 @@ std::vector<TensorId> trained_tensors(const MarkedModel& forward,
 }  // namespace
 
 core::Result<CutTraining> cut_training(const MarkedModel& forward,
-                                       const parallel::PlanDocument& plan,
-                                       const Context& context) {
+                                       const parallel::PlanDocument& plan, const Context& context) {
   context.progress.stage("differentiating");
   SOAPSTONE_ASSIGN_OR_RETURN(const parallel::TrainedForm form,
                              parallel::in_training(forward.graph));
@@ -57,8 +57,12 @@ core::Result<CutTraining> cut_training(const MarkedModel& forward,
                                     .weights = trained_tensors(forward, form.carried)};
   if (plan.shape.recompute != parallel::Recompute::kNothing) {
     const parallel::StepWork work = parallel::step_work(
-        forward.graph, forward.is_weight, {.is_training = true});
-    options.saved = parallel::saved_results(forward.graph, work, plan.shape.recompute, {});
+        forward.graph, forward.is_weight,
+        {.is_training = true, .precision = {}, .attention = parallel::Attention::kStored});
+    const parallel::ModelOrder order = parallel::model_order(forward.graph, work);
+    options.saved =
+        parallel::saved_results(forward.graph, work, plan.shape.recompute,
+                                parallel::crossing(forward.graph, order, order.ends_block));
     options.saved.resize(form.graph.tensor_bound(), true);
   }
   SOAPSTONE_ASSIGN_OR_RETURN(parallel::TrainingStep step,
@@ -67,20 +71,18 @@ core::Result<CutTraining> cut_training(const MarkedModel& forward,
   context.progress.stage("cutting the step");
   const parallel::GraphLoops loops = parallel::graph_loops(forward.graph, forward.is_weight);
   const parallel::CutGraph planned{forward.graph, loops, forward.is_weight};
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      parallel::PlannedCuts cuts,
-      parallel::cuts_of(plan, forward.graph, loops, forward.is_weight));
-  CutTraining result;
+  SOAPSTONE_ASSIGN_OR_RETURN(parallel::PlannedCuts cuts,
+                             parallel::cuts_of(plan, forward.graph, loops, forward.is_weight));
+  std::vector<std::string> uncut;
   for (const parallel::UncutLoop& loop : parallel::uncut_what_has_no_parts(planned, cuts)) {
     const core::Node& node = forward.graph.node(loop.node);
-    result.uncut.push_back(fmt::format("{} along {}",
-                                       node.name.empty() ? node.op->name : std::string_view(node.name),
-                                       parallel::kAxisNames[loop.axis]));
+    uncut.push_back(fmt::format("{} along {}",
+                                node.name.empty() ? node.op->name : std::string_view(node.name),
+                                parallel::kAxisNames[loop.axis]));
   }
-  result.step = std::move(standard.step);
-  result.cut = parallel::cut_step(result.step, planned, cuts,
-                                  {plan.shape.microbatches, plan.cuts_states});
-  return result;
+  parallel::CutStep cut =
+      parallel::cut_step(standard.step, planned, cuts, {plan.shape.microbatches, plan.cuts_states});
+  return CutTraining{std::move(standard.step), std::move(cut), std::move(uncut)};
 }
 
 }  // namespace soapstone::jobs

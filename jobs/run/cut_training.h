@@ -14,12 +14,6 @@
 
 namespace soapstone::jobs {
 
-/// How a run trains.
-struct TrainingSettings {
-  double learning_rate = 1e-3;
-  bool drop_dropout = false;  ///< Dropout does nothing; otherwise a model with one is refused.
-};
-
 /// The model's step, of standard operators, and how the plan cuts it.
 struct CutTraining {
   parallel::TrainingStep step;
@@ -33,7 +27,6 @@ struct CutTraining {
 /// on statistics of the whole batch. Errors: kInvalidInput if there is no loss, or no weight leads
 /// to it; kUnsupported if a gradient cannot be written.
 core::Result<CutTraining> cut_training(const MarkedModel& forward,
-                                       const parallel::PlanDocument& plan,
-                                       const Context& context);
+                                       const parallel::PlanDocument& plan, const Context& context);
 
 }  // namespace soapstone::jobs

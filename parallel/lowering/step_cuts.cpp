@@ -197,8 +197,10 @@ class StepCutter {
  private:
   std::vector<bool> weights_of_step() const {
     std::vector<bool> is_weight(step_.graph.tensor_bound(), false);
+    // What is computed from weights that are trained is no weight.
     for (std::size_t k = 0; k < model_.is_weight.size(); ++k)
-      is_weight[k] = model_.is_weight[k] && step_.graph.contains(core::TensorId(k));
+      if (const core::TensorId id(k); model_.is_weight[k] && step_.graph.contains(id))
+        is_weight[k] = step_.graph.is_constant_expression(id) || step_.graph.tensor(id).is_input();
     for (const TrainedWeight& weight : step_.weights) {
       is_weight[weight.value.index()] = true;
       for (const core::TensorId state : weight.states) is_weight[state.index()] = true;
