@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 using parallel::ExchangeFigures;
 using parallel::RankFigures;
 
-constexpr std::size_t kMostExchangesShown = 5;
+constexpr std::size_t kMostExchangesShown = 5, kMostResultsShown = 8;
 
 /// All exchanges of one kind together.
 struct KindFigures {
@@ -107,13 +107,34 @@ std::string result_text(const jobs::CheckedResult& result) {
                          : "; no sum is cut, but kernels of other shapes may add in another order");
 }
 
+/// Results that agree with those of one device, where they are many.
+std::string left_out_text(const jobs::RunPlanOutcome& outcome, std::size_t count) {
+  std::size_t with_bits = 0;
+  double worst = 0;
+  for (const jobs::CheckedResult& result : outcome.results)
+    if (result.is_equal() && result.different == 0)
+      ++with_bits;
+    else if (result.is_equal())
+      worst = std::max(worst, result.max_abs_error);
+  return fmt::format("{}: {} with the bits of one device, {} within the tolerance (largest error "
+                     "{:.3g})\n",
+                     counted(count, "result"), with_bits, count - with_bits, worst);
+}
+
 std::string check_text(const jobs::RunPlanOutcome& outcome) {
   std::string text = outcome.program_check.is_done
                          ? "programs: they compute the model, as a run in the prime field shows\n"
                          : fmt::format("programs: not checked before they ran: {}\n",
                                        outcome.program_check.why_not);
-  for (const jobs::CheckedResult& result : outcome.results)
-    text += fmt::format("result {}: {}\n", result.name, result_text(result));
+  std::size_t left_out = 0;
+  for (const jobs::CheckedResult& result : outcome.results) {
+    const bool is_shown = !result.is_equal() || outcome.results.size() <= kMostResultsShown;
+    if (is_shown)
+      text += fmt::format("result {}: {}\n", result.name, result_text(result));
+    else
+      ++left_out;
+  }
+  if (left_out > 0) text += left_out_text(outcome, left_out);
   return text;
 }
 

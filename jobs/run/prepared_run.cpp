@@ -70,6 +70,13 @@ std::string name_of_result(const PreparedRun& prepared, std::size_t number) {
   return whole.tensor(output).name;
 }
 
+double accepted_error(const PreparedRun& prepared, core::TensorId output) {
+  constexpr double kShare = 0.01;  // of the learning rate
+  if (!prepared.training || prepared.plan.optimizer < parallel::Optimizer::kAdam) return 0;
+  return prepared.training->weights.contains(output) ? kShare * prepared.training->learning_rate
+                                                     : 0;
+}
+
 double work_of_model(const core::Graph& graph) {
   double work = 0;
   for (const core::NodeId id : graph.order()) work += ops::work_of(graph, id).flops;
@@ -152,8 +159,8 @@ core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::P
   const std::vector<bool> behind = parallel::behind_cut_sums(graph, run.loops, run.cuts);
   for (std::size_t k = 0; k < graph.outputs().size(); ++k) {
     const core::TensorId output = graph.outputs()[k];
-    prepared.results.push_back(
-        {output, name_of_result(prepared, k), graph.tensor(output).type, behind[output.index()]});
+    prepared.results.push_back({output, name_of_result(prepared, k), graph.tensor(output).type,
+                                behind[output.index()], accepted_error(prepared, output)});
   }
   prepared.names = parallel::tensor_names(graph);
   if (!request.training.resume.empty())

@@ -21,6 +21,9 @@ struct RunResult {
   std::string name;
   core::TensorType type;
   bool has_cut_sums = false;  ///< A sum on the way to it is cut.
+  /// Adam divides a gradient by the root of its square, so that rounding of a small gradient moves
+  /// a weight by a share of the learning rate. Else 0.
+  double accepted_error = 0;
 };
 
 struct PreparedRun {

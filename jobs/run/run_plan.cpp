@@ -150,6 +150,7 @@ class RunJob {
         CheckedResult& checked = outcome.results.emplace_back();
         checked.name = result.name;
         checked.has_cut_sums = result.has_cut_sums;
+        checked.accepted_error = result.accepted_error;
         checked.has_exact_kernels = request_.device.device == DeviceKind::kReference;
       }
       check.compare(ran.checked, outcome.results);

@@ -104,7 +104,11 @@ PreparedTraining become_step(const CutTraining& training, RunModel& model) {
   for (const TensorId id : step.graph.inputs())
     if (!training.cut.is_weight[id.index()] && id != step.rate && id != step.step)
       model.data.push_back(id);
-  return {step.loss, step.rate, step.step, training.cut.cuts.replaced, 0, 0, training.uncut};
+  PreparedTraining prepared{step.loss, step.rate, step.step, training.cut.cuts.replaced,
+                            {},        0,         0,         training.uncut};
+  for (const parallel::TrainedWeight& weight : step.weights)
+    prepared.weights.insert(weight.updated);
+  return prepared;
 }
 
 core::Result<std::vector<std::vector<core::Literal>>> batches_of(const core::Graph& graph,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct PreparedTraining {
   core::TensorId rate;  ///< An f32 scalar.
   core::TensorId step;  ///< The number of the step, an i64 scalar; none if nothing counts steps.
   std::map<core::TensorId, core::TensorId> replaced;  ///< As PlannedCuts has it.
+  std::set<core::TensorId> weights;                   ///< Results that are updated weights.
   double learning_rate = 0;
   std::int64_t steps_before = 0;  ///< Steps of the run that this one goes on from.
   std::vector<std::string> uncut;
