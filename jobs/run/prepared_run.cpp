@@ -28,6 +28,11 @@ double work_of_model(const core::Graph& graph) {
   return work;
 }
 
+/// The preset of this machine has the present speed of its processors, which may change.
+bool is_this_machine(const RunPlanRequest& request, const parallel::PlanDocument& plan) {
+  return request.topology.empty() && plan.topology == "local";
+}
+
 }  // namespace
 
 void PreparedRun::drop_model() {
@@ -56,10 +61,10 @@ core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::P
   SOAPSTONE_ASSIGN_OR_RETURN(prepared.model, load_run_model(request.model, *backend, context));
   const core::Graph& graph = prepared.model.planned.graph;
   const std::vector<bool>& is_weight = prepared.model.planned.is_weight;
-  if (const auto belongs =
-          parallel::check_belongs(prepared.plan, graph, is_weight, prepared.topology);
-      !belongs)
-    return belongs.error().at(request.plan);
+  auto belongs = parallel::check_belongs(prepared.plan, graph, is_weight);
+  if (belongs && !is_this_machine(request, prepared.plan))
+    belongs = parallel::check_belongs(prepared.plan, prepared.topology);
+  if (!belongs) return belongs.error().at(request.plan);
   SOAPSTONE_ASSIGN_OR_RETURN(prepared.inputs,
                              inputs_of_run(prepared.model, request.inputs, request.seed));
   context.progress.stage("writing the programs of ranks");
