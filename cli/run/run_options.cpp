@@ -9,6 +9,26 @@ namespace {
 
 constexpr int kMostSteps = 1'000'000;
 
+void add_training_options(CommandLine& line, jobs::TrainingSettings& training) {
+  line.add("--learning-rate", training.learning_rate, "Of a plan that trains")
+      .type("RATE")
+      .shows_default();
+  const auto checkpoint =
+      line.add("--checkpoint", training.checkpoint,
+               "Write weights and states of a run that trains (.npz) at its end, or when it is "
+               "interrupted")
+          .type("FILE")
+          .writes();
+  line.add("--every", training.every, "Write the checkpoint every N steps, too")
+      .type("N")
+      .between(1, kMostSteps)
+      .needs(checkpoint);
+  line.add("--resume", training.resume, "Go on from a checkpoint, of this plan or another one")
+      .type("FILE")
+      .reads("the checkpoint");
+  line.add_flag("--drop-dropout", training.drop_dropout, "Train without the model's dropout");
+}
+
 }  // namespace
 
 void add_run_plan_options(CommandLine& line, RunPlanOptions& options) {
@@ -30,7 +50,8 @@ void add_run_plan_options(CommandLine& line, RunPlanOptions& options) {
   line.add("--outputs", request.outputs, "Write the results as arrays (.npz), by name")
       .type("FILE")
       .writes();
-  line.add("--steps", request.steps, "Runs to time, after one that warms up")
+  line.add("--steps", request.steps,
+           "Runs to time, after one that warms up; of a plan that trains, steps")
       .type("N")
       .between(1, kMostSteps)
       .shows_default();
@@ -43,6 +64,7 @@ void add_run_plan_options(CommandLine& line, RunPlanOptions& options) {
       .writes();
   line.add("--topology", request.topology, "The machine that the plan is for [that of the plan]")
       .type("NAME|FILE");
+  add_training_options(line, request.training);
   add_planned_model_options(line, request.model, options.settings);
   add_device_options(line, request.device);
   add_fusion_option(line, request.device.fusion);
@@ -56,7 +78,9 @@ void add_run_plan_options(CommandLine& line, RunPlanOptions& options) {
                      "  $ mpirun -n 4 run-plan plan.json model.onnx --inputs in.npz --outputs "
                      "out.npz\n"
                      "  $ mpirun -n 2 run-plan plan.json resnet50 --batch 8 --steps 20 --timeline "
-                     "step.svg");
+                     "step.svg\n"
+                     "  $ mpirun -n 2 run-plan train.json bert --batch 4 --steps 100 "
+                     "--learning-rate 1e-4 --checkpoint bert.npz --every 10");
 }
 
 core::Result<jobs::RunPlanRequest> run_plan_request(const RunPlanOptions& options) {

@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 using parallel::ExchangeFigures;
 using parallel::RankFigures;
 
-constexpr std::size_t kMostExchangesShown = 5;
+constexpr std::size_t kMostExchangesShown = 5, kMostResultsShown = 8;
 
 /// All exchanges of one kind together.
 struct KindFigures {
@@ -44,6 +44,21 @@ double mean_idle_share(const std::vector<RankFigures>& ranks) {
   double sum = 0;
   for (const RankFigures& rank : ranks) sum += rank.idle_share;
   return ranks.empty() ? 0 : sum / static_cast<double>(ranks.size());
+}
+
+/// The first and the last loss, and what else there is to say of a run that trains.
+std::string losses_text(const jobs::RunPlanOutcome& outcome) {
+  std::string text;
+  if (!outcome.losses.empty())
+    text += fmt::format("  loss       {:.6g} in step {}, {:.6g} in step {}\n",
+                        outcome.losses.front(), outcome.steps_before + 1, outcome.losses.back(),
+                        outcome.steps_before + static_cast<std::int64_t>(outcome.losses.size()));
+  if (!outcome.uncut.empty())
+    text += fmt::format(
+        "  not cut    {}: its parts would have to exchange something in between{}\n",
+        outcome.uncut.front(),
+        outcome.uncut.size() == 1 ? "" : fmt::format(" (and {} more)", outcome.uncut.size() - 1));
+  return text;
 }
 
 std::string exchanges_text(const std::vector<ExchangeFigures>& exchanges) {
@@ -92,13 +107,34 @@ std::string result_text(const jobs::CheckedResult& result) {
                          : "; no sum is cut, but kernels of other shapes may add in another order");
 }
 
+/// Results that agree with those of one device, where they are many.
+std::string left_out_text(const jobs::RunPlanOutcome& outcome, std::size_t count) {
+  std::size_t with_bits = 0;
+  double worst = 0;
+  for (const jobs::CheckedResult& result : outcome.results)
+    if (result.is_equal() && result.different == 0)
+      ++with_bits;
+    else if (result.is_equal())
+      worst = std::max(worst, result.max_abs_error);
+  return fmt::format("{}: {} with the bits of one device, {} within the tolerance (largest error "
+                     "{:.3g})\n",
+                     counted(count, "result"), with_bits, count - with_bits, worst);
+}
+
 std::string check_text(const jobs::RunPlanOutcome& outcome) {
   std::string text = outcome.program_check.is_done
                          ? "programs: they compute the model, as a run in the prime field shows\n"
                          : fmt::format("programs: not checked before they ran: {}\n",
                                        outcome.program_check.why_not);
-  for (const jobs::CheckedResult& result : outcome.results)
-    text += fmt::format("result {}: {}\n", result.name, result_text(result));
+  std::size_t left_out = 0;
+  for (const jobs::CheckedResult& result : outcome.results) {
+    const bool is_shown = !result.is_equal() || outcome.results.size() <= kMostResultsShown;
+    if (is_shown)
+      text += fmt::format("result {}: {}\n", result.name, result_text(result));
+    else
+      ++left_out;
+  }
+  if (left_out > 0) text += left_out_text(outcome, left_out);
   return text;
 }
 
@@ -131,6 +167,7 @@ std::string run_plan_text(const jobs::RunPlanOutcome& outcome) {
                       time_text(outcome.spread_us));
   text += fmt::format("  simulated  {} ({:.2f} of what was measured)\n",
                       time_text(plan.time.total_us), plan.time.total_us / outcome.low_us);
+  text += losses_text(outcome);
   text += fmt::format("  idle       {} on average\n",
                       percent_text(mean_idle_share(outcome.figures.ranks)));
   const double most = *std::ranges::max_element(outcome.peak_bytes);
@@ -166,6 +203,11 @@ std::string run_plan_json(const jobs::RunPlanOutcome& outcome) {
   if (!outcome.program_check.is_done)
     json["programs_why_not_checked"] = outcome.program_check.why_not;
   json["all_step_us"] = outcome.step_us;
+  if (plan.is_training) {
+    json["steps_before"] = outcome.steps_before;
+    json["losses"] = outcome.losses;
+    json["not_cut"] = outcome.uncut;
+  }
   json["exchanges"] = ordered_json::array();
   for (const ExchangeFigures& exchange : outcome.figures.exchanges)
     json["exchanges"].push_back({{"kind", to_string(exchange.kind)},

@@ -8,6 +8,8 @@
 
 #include "core/base/file_io.h"
 #include "jobs/base/usage_error.h"
+#include "jobs/run/checkpoint.h"
+#include "models/onnx/training_notes.h"
 #include "ops/analysis/analysis.h"
 #include "parallel/lowering/lowering.h"
 #include "parallel/lowering/plan_check.h"
@@ -21,6 +23,59 @@ namespace {
 
 /// Operations of a model that are run in the prime field without being asked: about a second.
 constexpr double kMostCheckedWork = 2e7;
+
+/// Errors: kUsage for settings of training where the plan is for inference; kUnsupported for a
+/// dropout.
+core::Status check_training(const RunPlanRequest& request, const parallel::PlanDocument& plan) {
+  const TrainingSettings& training = request.training;
+  if (!plan.is_training) {
+    const bool is_set = !training.checkpoint.empty() || !training.resume.empty() ||
+                        training.every != 0 || training.drop_dropout;
+    return is_set ? usage_error("the plan is for inference, and checkpoints and dropout are for "
+                                "training",
+                                "plan with `train`")
+                  : core::Status(core::Done{});
+  }
+  if (training.every < 0 || (training.every > 0 && training.checkpoint.empty()))
+    return usage_error("`every` is a number of steps between checkpoints",
+                       "give the path of the archive in `checkpoint`");
+  if (training.drop_dropout || !is_model_file(request.model.model)) return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(const models::TrainingNotes notes,
+                             models::read_training_notes(request.model.model));
+  if (notes.dropouts.empty()) return core::Done{};
+  return core::unsupported(
+             fmt::format("{}: a step of training draws no random numbers, so it drops nothing",
+                         notes.dropouts.front()),
+             "`drop_dropout` trains without dropout")
+      .at(request.model.model);
+}
+
+/// Inputs of a model that are no weights.
+std::vector<core::TensorId> data_of(const MarkedModel& model) {
+  std::vector<core::TensorId> data;
+  for (const core::TensorId id : model.graph.inputs())
+    if (!model.is_weight[id.index()]) data.push_back(id);
+  return data;
+}
+
+/// A step's results are called as what they replace.
+std::string name_of_result(const PreparedRun& prepared, std::size_t number) {
+  const core::Graph& whole = prepared.model.whole;
+  const core::TensorId output = whole.outputs()[number];
+  if (prepared.training)
+    if (const auto replaced = prepared.training->replaced.find(output);
+        replaced != prepared.training->replaced.end())
+      return parallel::weight_name(whole, replaced->second);
+  if (prepared.training && output == prepared.training->loss) return "loss";
+  return whole.tensor(output).name;
+}
+
+double accepted_error(const PreparedRun& prepared, core::TensorId output) {
+  constexpr double kShare = 0.01;  // of the learning rate
+  if (!prepared.training || prepared.plan.optimizer < parallel::Optimizer::kAdam) return 0;
+  return prepared.training->weights.contains(output) ? kShare * prepared.training->learning_rate
+                                                     : 0;
+}
 
 double work_of_model(const core::Graph& graph) {
   double work = 0;
@@ -45,43 +100,76 @@ core::Result<parallel::PlanDocument> read_plan(const RunPlanRequest& request) {
   SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(request.plan));
   auto plan = parallel::plan_from_json(text);
   if (!plan) return plan.error().at(request.plan);
-  if (plan->is_training)
-    return core::unsupported("the plan is for a step of training, and only inference is run",
-                             "plan without `train`")
-        .at(request.plan);
+  SOAPSTONE_RETURN_IF_ERROR(check_training(request, *plan));
   return plan;
 }
+
+namespace {
+
+/// The graph that ranks run, and how it is cut.
+struct CutRun {
+  parallel::GraphLoops loops;
+  parallel::PlannedCuts cuts;
+};
+
+core::Result<CutRun> cut_step_of(const RunPlanRequest& request, const Context& context,
+                                 PreparedRun& prepared) {
+  RunModel& model = prepared.model;
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      prepared.batches,
+      batches_of(model.planned.graph, data_of(model.planned), request.inputs, request.seed));
+  auto training = cut_training(model.planned, prepared.plan, context);
+  if (!training) return training.error().at(request.model.model);
+  prepared.training = become_step(*training, model);
+  prepared.training->learning_rate = request.training.learning_rate;
+  return CutRun{std::move(training->cut.loops), std::move(training->cut.cuts)};
+}
+
+core::Result<CutRun> cut_model_of(const RunPlanRequest& request, PreparedRun& prepared) {
+  const core::Graph& graph = prepared.model.planned.graph;
+  const std::vector<bool>& is_weight = prepared.model.planned.is_weight;
+  SOAPSTONE_ASSIGN_OR_RETURN(auto inputs,
+                             inputs_of_run(prepared.model, request.inputs, request.seed));
+  prepared.batches.push_back(std::move(inputs));
+  parallel::GraphLoops loops = parallel::graph_loops(graph, is_weight);
+  auto planned = parallel::cuts_of(prepared.plan, graph, loops, is_weight);
+  if (!planned) return planned.error().at(request.plan);
+  parallel::PlannedCuts cuts = parallel::with_microbatches(
+      {graph, loops, is_weight}, *std::move(planned), prepared.plan.shape.microbatches);
+  return CutRun{std::move(loops), std::move(cuts)};
+}
+
+}  // namespace
 
 core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::PlanDocument plan,
                                       const Context& context) {
   const std::string& name = request.topology.empty() ? plan.topology : request.topology;
   SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, load_topology(name));
-  PreparedRun prepared{std::move(plan), std::move(topology), {}, {}, {}, {}, {}};
+  PreparedRun prepared{std::move(plan), std::move(topology), {}, {}, {}, {}, {}, {}};
   SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_exact_backend(request.device));
   SOAPSTONE_ASSIGN_OR_RETURN(prepared.model, load_run_model(request.model, *backend, context));
-  const core::Graph& graph = prepared.model.planned.graph;
-  const std::vector<bool>& is_weight = prepared.model.planned.is_weight;
-  auto belongs = parallel::check_belongs(prepared.plan, graph, is_weight);
+  MarkedModel& planned = prepared.model.planned;
+  if (prepared.plan.is_training) planned = with_loss(planned, context);
+  auto belongs = parallel::check_belongs(prepared.plan, planned.graph, planned.is_weight);
   if (belongs && !is_this_machine(request, prepared.plan))
     belongs = parallel::check_belongs(prepared.plan, prepared.topology);
   if (!belongs) return belongs.error().at(request.plan);
-  SOAPSTONE_ASSIGN_OR_RETURN(prepared.inputs,
-                             inputs_of_run(prepared.model, request.inputs, request.seed));
   context.progress.stage("writing the programs of ranks");
-  const parallel::GraphLoops loops = parallel::graph_loops(graph, is_weight);
-  const auto planned = parallel::cuts_of(prepared.plan, graph, loops, is_weight);
-  if (!planned) return planned.error().at(request.plan);
-  const parallel::PlannedCuts cuts = parallel::with_microbatches(
-      {graph, loops, is_weight}, *planned, prepared.plan.shape.microbatches);
-  SOAPSTONE_ASSIGN_OR_RETURN(prepared.programs, parallel::lower(graph, loops, is_weight, cuts));
-  const std::vector<bool> behind = parallel::behind_cut_sums(graph, loops, cuts);
+  SOAPSTONE_ASSIGN_OR_RETURN(const CutRun run, prepared.plan.is_training
+                                                   ? cut_step_of(request, context, prepared)
+                                                   : cut_model_of(request, prepared));
+  const core::Graph& graph = planned.graph;
+  SOAPSTONE_ASSIGN_OR_RETURN(prepared.programs,
+                             parallel::lower(graph, run.loops, planned.is_weight, run.cuts));
+  const std::vector<bool> behind = parallel::behind_cut_sums(graph, run.loops, run.cuts);
   for (std::size_t k = 0; k < graph.outputs().size(); ++k) {
     const core::TensorId output = graph.outputs()[k];
-    const core::Graph& whole = prepared.model.whole;
-    prepared.results.push_back({output, whole.tensor(whole.outputs()[k]).name,
-                                graph.tensor(output).type, behind[output.index()]});
+    prepared.results.push_back({output, name_of_result(prepared, k), graph.tensor(output).type,
+                                behind[output.index()], accepted_error(prepared, output)});
   }
   prepared.names = parallel::tensor_names(graph);
+  if (!request.training.resume.empty())
+    SOAPSTONE_RETURN_IF_ERROR(load_checkpoint(request.training.resume, prepared));
   return prepared;
 }
 
@@ -107,31 +195,84 @@ core::Result<ProgramCheck> check_prepared(const PreparedRun& prepared, const Con
       "this is a fault of soapstone: please report it with the plan and the model"};
 }
 
-std::vector<core::LiteralPtr> weight_pieces(const PreparedRun& prepared, std::size_t rank) {
+namespace {
+
+/// By input of the rank's program: its piece of the tensor's value, or null where there is none.
+template <class Value>
+std::vector<core::LiteralPtr> pieces_of(const PreparedRun& prepared, std::size_t rank,
+                                        const Value& value_of) {
   std::vector<core::LiteralPtr> pieces;
   for (const parallel::HeldPiece& held : prepared.programs[rank].inputs) {
-    const auto weight = prepared.model.weights.find(held.tensor);
-    pieces.push_back(weight == prepared.model.weights.end()
-                         ? nullptr
-                         : parallel::value_of_piece(weight->second, held.piece));
+    const core::LiteralPtr whole = value_of(held.tensor);
+    pieces.push_back(whole ? parallel::value_of_piece(whole, held.piece) : nullptr);
   }
   return pieces;
 }
 
-std::vector<core::LiteralPtr> input_pieces(const PreparedRun& prepared, std::size_t rank) {
-  std::vector<core::LiteralPtr> pieces;
+bool is_replaced(const PreparedRun& prepared, core::TensorId input) {
+  return prepared.training &&
+         std::ranges::any_of(prepared.training->replaced,
+                             [&](const auto& entry) { return entry.second == input; });
+}
+
+core::LiteralPtr held_value(const PreparedRun& prepared, core::TensorId id) {
+  const auto held = prepared.model.weights.find(id);
+  return held == prepared.model.weights.end() ? nullptr : held->second;
+}
+
+core::LiteralPtr data_value(const PreparedRun& prepared, core::TensorId id, std::size_t batch) {
   const std::vector<core::TensorId>& data = prepared.model.data;
-  for (const parallel::HeldPiece& held : prepared.programs[rank].inputs) {
-    const auto at = std::ranges::find(data, held.tensor);
-    if (at == data.end()) {
-      pieces.push_back(nullptr);
-      continue;
-    }
-    const auto& whole = prepared.inputs[static_cast<std::size_t>(at - data.begin())];
-    pieces.push_back(
-        parallel::value_of_piece(std::make_shared<const core::Literal>(whole), held.piece));
+  const auto at = std::ranges::find(data, id);
+  if (at == data.end()) return nullptr;
+  return std::make_shared<const core::Literal>(
+      prepared.batches[batch][static_cast<std::size_t>(at - data.begin())]);
+}
+
+template <class T>
+core::LiteralPtr scalar(core::DataType type, T value) {
+  return std::make_shared<const core::Literal>(
+      core::Literal::copy(type, {}, std::as_bytes(std::span(&value, 1))));
+}
+
+}  // namespace
+
+std::vector<core::LiteralPtr> fixed_pieces(const PreparedRun& prepared, std::size_t rank) {
+  return pieces_of(prepared, rank, [&](core::TensorId id) {
+    return is_replaced(prepared, id) ? nullptr : held_value(prepared, id);
+  });
+}
+
+std::vector<core::LiteralPtr> replaced_pieces(const PreparedRun& prepared, std::size_t rank) {
+  return pieces_of(prepared, rank, [&](core::TensorId id) {
+    return is_replaced(prepared, id) ? held_value(prepared, id) : nullptr;
+  });
+}
+
+std::vector<core::LiteralPtr> data_pieces(const PreparedRun& prepared, std::size_t rank,
+                                          std::size_t batch) {
+  return pieces_of(prepared, rank,
+                   [&](core::TensorId id) { return data_value(prepared, id, batch); });
+}
+
+std::map<core::TensorId, core::LiteralPtr> numbers_of_step(const PreparedTraining& training,
+                                                           std::int64_t step) {
+  std::map<core::TensorId, core::LiteralPtr> numbers;
+  numbers[training.rate] =
+      scalar(core::DataType::kFloat32, static_cast<float>(training.learning_rate));
+  if (training.step.valid()) numbers[training.step] = scalar(core::DataType::kInt64, step);
+  return numbers;
+}
+
+std::vector<core::Literal> whole_inputs(const PreparedRun& prepared) {
+  if (!prepared.training) return prepared.batches.front();
+  const auto numbers = numbers_of_step(*prepared.training, prepared.training->steps_before + 1);
+  std::vector<core::Literal> inputs;
+  for (const core::TensorId id : prepared.model.whole.inputs()) {
+    core::LiteralPtr value = held_value(prepared, id);
+    if (!value) value = data_value(prepared, id, 0);
+    inputs.push_back(*(value ? value : numbers.at(id)));
   }
-  return pieces;
+  return inputs;
 }
 
 }  // namespace soapstone::jobs

@@ -1,12 +1,15 @@
 // A plan that is ready to run: the model with its values, and the program of each rank.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
 #include "jobs/run/run_model.h"
 #include "jobs/run/run_plan.h"
+#include "jobs/run/step_model.h"
 #include "parallel/lowering/rank_program.h"
 #include "parallel/plans/plan_document.h"
 
@@ -18,13 +21,17 @@ struct RunResult {
   std::string name;
   core::TensorType type;
   bool has_cut_sums = false;  ///< A sum on the way to it is cut.
+  /// Adam divides a gradient by the root of its square, so that rounding of a small gradient moves
+  /// a weight by a share of the learning rate. Else 0.
+  double accepted_error = 0;
 };
 
 struct PreparedRun {
   parallel::PlanDocument plan;
   parallel::Topology topology;
-  RunModel model;
-  std::vector<core::Literal> inputs;  ///< By input of the whole model.
+  RunModel model;  ///< In training, of its step.
+  std::optional<PreparedTraining> training;
+  std::vector<std::vector<core::Literal>> batches;  ///< By batch and input of `model.data`.
   std::vector<parallel::RankProgram> programs;
   std::vector<RunResult> results;
   std::vector<std::string> names;  ///< By tensor of the graph that was planned.
@@ -42,8 +49,16 @@ core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::P
 /// not compute the model.
 core::Result<ProgramCheck> check_prepared(const PreparedRun& prepared, const Context& context);
 
-/// By input of the rank's program: its piece of a weight, or null. The same of inputs of the model.
-std::vector<core::LiteralPtr> weight_pieces(const PreparedRun& prepared, std::size_t rank);
-std::vector<core::LiteralPtr> input_pieces(const PreparedRun& prepared, std::size_t rank);
+/// By input of the rank's program: its piece of what it holds all the time, or null; of what a step
+/// replaces, which is all null in inference; of the data of a batch.
+std::vector<core::LiteralPtr> fixed_pieces(const PreparedRun& prepared, std::size_t rank);
+std::vector<core::LiteralPtr> replaced_pieces(const PreparedRun& prepared, std::size_t rank);
+std::vector<core::LiteralPtr> data_pieces(const PreparedRun& prepared, std::size_t rank,
+                                          std::size_t batch);
+/// Inputs of a step that all ranks have alike: its number, from 1 on, and the learning rate.
+std::map<core::TensorId, core::LiteralPtr> numbers_of_step(const PreparedTraining& training,
+                                                           std::int64_t step);
+/// What the whole model is given on one device, by input; in training, of the run's first step.
+std::vector<core::Literal> whole_inputs(const PreparedRun& prepared);
 
 }  // namespace soapstone::jobs

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "cost/timing/statistics.h"
+#include "jobs/run/checkpoint.h"
+#include "jobs/run/gathered_pieces.h"
 #include "parallel/ranks/ranks.h"
 
 namespace soapstone::jobs {
@@ -45,10 +47,16 @@ class RankJob {
     SOAPSTONE_RETURN_IF_ERROR(ranks_.agree(compile()));
     has_taken();
     SOAPSTONE_RETURN_IF_ERROR(runner_->connect(collectives_));
-    SOAPSTONE_RETURN_IF_ERROR(run_steps());
     RanksOutcome outcome;
+    SOAPSTONE_RETURN_IF_ERROR(run_steps(outcome));
     SOAPSTONE_RETURN_IF_ERROR(gather_times(outcome));
-    SOAPSTONE_RETURN_IF_ERROR(gather_pieces(outcome));
+    SOAPSTONE_RETURN_IF_ERROR(gather_losses(outcome));
+    const bool checks_these = request_.checks && !prepared_.training;
+    SOAPSTONE_ASSIGN_OR_RETURN(outcome.pieces,
+                               gather_pieces(prepared_, outputs_,
+                                             checks_these ? Gathered::kAll : Gathered::kOnce,
+                                             collectives_));
+    if (checks_these) outcome.checked = outcome.pieces;
     return outcome;
   }
 
@@ -58,10 +66,9 @@ class RankJob {
     SOAPSTONE_ASSIGN_OR_RETURN(backend_, make_backend(request_.device));
     SOAPSTONE_ASSIGN_OR_RETURN(RankRunner runner,
                                RankRunner::make(prepared_.programs[rank_],
-                                                weight_pieces(prepared_, rank_), *backend_,
+                                                fixed_pieces(prepared_, rank_), *backend_,
                                                 request_.device.fusion));
     runner_.emplace(std::move(runner));
-    inputs_ = input_pieces(prepared_, rank_);
     return core::Done{};
   }
 
@@ -76,24 +83,93 @@ class RankJob {
     return core::Error{core::ErrorCode::kInterrupted, "interrupted", {}, {}};
   }
 
-  core::Status run_steps() {
+  /// The first run warms up, but in training, where all are steps.
+  core::Status run_steps(RanksOutcome& outcome) {
     context_.progress.stage("running");
-    const auto all = static_cast<std::uint64_t>(request_.steps);
-    for (std::uint64_t step = 0; step <= all; ++step) {
-      SOAPSTONE_RETURN_IF_ERROR(begin_together());
-      auto outputs = runner_->run(inputs_);
+    const bool trains = prepared_.training.has_value();
+    const int untimed = trains ? 0 : 1;
+    for (int run = 0; run < request_.steps + untimed; ++run) {
+      if (core::Status begun = begin_together(); !begun) {
+        if (trains && run > 0) SOAPSTONE_RETURN_IF_ERROR(write_checkpoint(run));
+        return begun;
+      }
+      auto outputs = runner_->run(inputs_of(run));
       if (!outputs) {
         const core::Error error = outputs.error().at(fmt::format("rank {}", rank_));
         collectives_.abort(error.to_string());
         return error;
       }
       outputs_ = *std::move(outputs);
-      if (step == 0) continue;
-      times_.emplace_back(runner_->times().begin(), runner_->times().end());
-      context_.progress.update(step, all, "");
+      if (trains) SOAPSTONE_RETURN_IF_ERROR(end_step(run, outcome));
+      const bool is_first_of_several = trains && run == 0 && request_.steps > 1;
+      if (run >= untimed && !is_first_of_several)
+        times_.emplace_back(runner_->times().begin(), runner_->times().end());
+      context_.progress.update(static_cast<std::uint64_t>(run + 1 - untimed),
+                               static_cast<std::uint64_t>(request_.steps), "");
     }
     return core::Done{};
   }
+
+  std::vector<core::LiteralPtr> inputs_of(int run) {
+    const std::size_t batch = static_cast<std::size_t>(run) % prepared_.batches.size();
+    if (batch != batch_ || data_.empty()) data_ = data_pieces(prepared_, rank_, batch);
+    batch_ = batch;
+    std::vector<core::LiteralPtr> inputs = data_;
+    if (!prepared_.training) return inputs;
+    if (run == 0) replaced_ = replaced_pieces(prepared_, rank_);
+    const auto numbers =
+        numbers_of_step(*prepared_.training, prepared_.training->steps_before + run + 1);
+    const std::vector<parallel::HeldPiece>& held = program().inputs;
+    for (std::size_t k = 0; k < held.size(); ++k) {
+      if (replaced_[k]) inputs[k] = replaced_[k];
+      if (const auto number = numbers.find(held[k].tensor); number != numbers.end())
+        inputs[k] = number->second;
+    }
+    return inputs;
+  }
+
+  /// Results take the place of inputs, and the loss is noted.
+  core::Status end_step(int run, RanksOutcome& outcome) {
+    const std::vector<parallel::HeldPiece>& results = program().outputs;
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      if (results[k].tensor == prepared_.training->loss)
+        losses_.push_back(outputs_[k]->to_doubles()[0]);
+      const auto replaced = prepared_.training->replaced.find(results[k].tensor);
+      if (replaced == prepared_.training->replaced.end()) continue;
+      for (std::size_t i = 0; i < program().inputs.size(); ++i)
+        if (program().inputs[i].tensor == replaced->second) replaced_[i] = outputs_[k];
+    }
+    if (run == 0 && request_.checks) {
+      SOAPSTONE_ASSIGN_OR_RETURN(outcome.checked,
+                                 gather_pieces(prepared_, outputs_, Gathered::kAll, collectives_));
+    }
+    const int every = request_.training.every;
+    const bool is_last = run + 1 == request_.steps;
+    if (is_last || (every > 0 && (run + 1) % every == 0)) return write_checkpoint(run + 1);
+    return core::Done{};
+  }
+
+  /// Of the state behind so many steps of this run.
+  core::Status write_checkpoint(int steps) {
+    if (request_.training.checkpoint.empty()) return core::Done{};
+    SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<ComputedPiece> pieces,
+                               gather_pieces(prepared_, outputs_, Gathered::kOnce, collectives_));
+    core::Status written = core::Done{};
+    if (rank_ == 0)
+      written = save_checkpoint(request_.training.checkpoint, prepared_, pieces,
+                                prepared_.training->steps_before + steps);
+    return ranks_.agree(written);
+  }
+
+  /// Some ranks have the loss.
+  core::Status gather_losses(RanksOutcome& outcome) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto all, ranks_.all_gather(bytes_of(losses_)));
+    for (const parallel::Bytes& losses : all)
+      if (outcome.losses.empty()) outcome.losses = numbers_of<double>(losses);
+    return core::Done{};
+  }
+
+  const parallel::RankProgram& program() const { return prepared_.programs[rank_]; }
 
   core::Status gather_times(RanksOutcome& outcome) {
     std::vector<double> ends_us;
@@ -124,67 +200,6 @@ class RankJob {
     return core::Done{};
   }
 
-  /// Whether the first rank needs this piece: some rank before it has the same one, if not.
-  bool is_needed(std::size_t rank, const parallel::HeldPiece& piece) const {
-    if (request_.checks) return true;
-    for (std::size_t r = 0; r < rank; ++r)
-      for (const parallel::HeldPiece& other : prepared_.programs[r].outputs)
-        if (other.tensor == piece.tensor && other.piece == piece.piece) return false;
-    return true;
-  }
-
-  core::Status gather_pieces(RanksOutcome& outcome) {
-    if (rank_ > 0) return send_pieces();
-    const std::vector<parallel::RankProgram>& programs = prepared_.programs;
-    for (std::size_t k = 0; k < programs[0].outputs.size(); ++k)
-      add_piece(0, programs[0].outputs[k], outputs_[k], outcome);
-    SOAPSTONE_RETURN_IF_ERROR(collectives_.begin_group());
-    std::vector<std::vector<std::byte>> buffers;
-    for (std::size_t r = 1; r < programs.size(); ++r)
-      for (const parallel::HeldPiece& piece : programs[r].outputs) {
-        if (!is_needed(r, piece)) continue;
-        const core::DataType type = programs[r].values[piece.value.index()].data_type;
-        const std::int64_t count = piece.piece.element_count();
-        std::vector<std::byte>& buffer =
-            buffers.emplace_back(static_cast<std::size_t>(count) * core::size_bytes(type));
-        const runtime::DeviceAddress to(reinterpret_cast<std::uintptr_t>(buffer.data()));
-        SOAPSTONE_RETURN_IF_ERROR(collectives_.receive({to, count, type}, static_cast<int>(r)));
-      }
-    SOAPSTONE_RETURN_IF_ERROR(collectives_.end_group());
-    SOAPSTONE_RETURN_IF_ERROR(collectives_.wait());
-    std::size_t at = 0;
-    for (std::size_t r = 1; r < programs.size(); ++r)
-      for (const parallel::HeldPiece& piece : programs[r].outputs)
-        if (is_needed(r, piece)) {
-          const core::DataType type = programs[r].values[piece.value.index()].data_type;
-          add_piece(r, piece,
-                    std::make_shared<const core::Literal>(
-                        core::Literal::copy(type, piece.piece.extents(), buffers[at++])),
-                    outcome);
-        }
-    return core::Done{};
-  }
-
-  core::Status send_pieces() {
-    const parallel::RankProgram& program = prepared_.programs[rank_];
-    SOAPSTONE_RETURN_IF_ERROR(collectives_.begin_group());
-    for (std::size_t k = 0; k < program.outputs.size(); ++k) {
-      if (!is_needed(rank_, program.outputs[k])) continue;
-      const core::Literal& value = *outputs_[k];
-      const runtime::DeviceAddress from(reinterpret_cast<std::uintptr_t>(value.bytes().data()));
-      SOAPSTONE_RETURN_IF_ERROR(collectives_.send({from, value.count(), value.data_type()}, 0));
-    }
-    SOAPSTONE_RETURN_IF_ERROR(collectives_.end_group());
-    return collectives_.wait();
-  }
-
-  void add_piece(std::size_t rank, const parallel::HeldPiece& piece, core::LiteralPtr value,
-                 RanksOutcome& outcome) const {
-    for (std::size_t k = 0; k < prepared_.results.size(); ++k)
-      if (prepared_.results[k].tensor == piece.tensor)
-        outcome.pieces.push_back({static_cast<std::int64_t>(rank), k, &piece.piece, value});
-  }
-
   const PreparedRun& prepared_;
   const RunPlanRequest& request_;
   Collectives& collectives_;
@@ -192,8 +207,12 @@ class RankJob {
   const Context& context_;
   const std::size_t rank_;
   std::unique_ptr<runtime::Backend> backend_;
-  std::optional<RankRunner> runner_;  // behind the backend, which outlives it
-  std::vector<core::LiteralPtr> inputs_, outputs_;
+  std::optional<RankRunner> runner_;    // behind the backend, which outlives it
+  std::vector<core::LiteralPtr> data_;  ///< Of the batch `batch_`, by input of the program.
+  std::size_t batch_ = 0;
+  std::vector<core::LiteralPtr> replaced_;  ///< What the last step left, by input of the program.
+  std::vector<core::LiteralPtr> outputs_;
+  std::vector<double> losses_;
   std::vector<std::vector<RankStepTime>> times_;  ///< By timed run.
 };
 

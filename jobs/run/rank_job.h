@@ -20,12 +20,13 @@ struct RanksOutcome {
   std::vector<std::vector<parallel::RankStepTime>> times;  ///< Of that run, by rank.
   std::vector<double> peak_bytes;                          ///< By rank.
   std::size_t reference_kernels = 0;
-  std::vector<ComputedPiece> pieces;  ///< Of the last run.
+  std::vector<double> losses;          ///< In training, by step.
+  std::vector<ComputedPiece> pieces;   ///< Of the last run, none twice.
+  std::vector<ComputedPiece> checked;  ///< If results are checked, all of them, of the first step.
 };
 
 /// Called by all ranks. `prepared`: its own, or one that all share; `has_taken` is called once the
-/// rank needs nothing of its model any more. If results are checked, the first rank gets all pieces
-/// of them, else none twice. Errors: as run_plan().
+/// rank needs nothing of its model any more. The first rank gets the pieces. Errors: as run_plan().
 core::Result<RanksOutcome> run_rank(const PreparedRun& prepared, const RunPlanRequest& request,
                                     runtime::Collectives& collectives, const Context& context,
                                     const std::function<void()>& has_taken);

@@ -24,6 +24,7 @@ struct ResultDifference {
 
 struct CheckedResult {
   std::string name;
+  double accepted_error = 0;   ///< An element may be off by that much, whatever else.
   bool has_cut_sums = false;   ///< A sum on the way to it is cut, so its bits may differ.
   std::int64_t elements = 0;   ///< Of all ranks' pieces.
   std::int64_t different = 0;  ///< Of these, other bits than one device has.

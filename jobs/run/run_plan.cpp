@@ -13,6 +13,7 @@
 #include "cost/timing/statistics.h"
 #include "jobs/base/guard.h"
 #include "jobs/base/usage_error.h"
+#include "jobs/run/checkpoint.h"
 #include "jobs/run/prepared_run.h"
 #include "jobs/run/rank_job.h"
 #include "models/files/npz.h"
@@ -130,42 +131,32 @@ class RunJob {
     outcome.figures = parallel::figures_of(prepared.names, prepared.programs, ran.times);
     outcome.peak_bytes = std::move(ran.peak_bytes);
     outcome.reference_kernels = ran.reference_kernels;
+    outcome.losses = std::move(ran.losses);
+    if (prepared.training) {
+      outcome.steps_before = prepared.training->steps_before;
+      outcome.uncut = prepared.training->uncut;
+    }
     if (request_.tells_step)
       outcome.simulated = parallel::simulate_step(prepared.plan, prepared.topology, {});
     SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(request_.device));
     outcome.device = backend->device().key();
     if (request_.checks) {
       context_.progress.stage("running the model on one device");
-      SOAPSTONE_ASSIGN_OR_RETURN(ResultCheck check,
-                                 ResultCheck::make(prepared.model.whole, prepared.inputs, *backend,
-                                                   request_.device.fusion));
+      const std::vector<core::Literal> inputs = whole_inputs(prepared);
+      SOAPSTONE_ASSIGN_OR_RETURN(
+          ResultCheck check,
+          ResultCheck::make(prepared.model.whole, inputs, *backend, request_.device.fusion));
       for (const RunResult& result : prepared.results) {
         CheckedResult& checked = outcome.results.emplace_back();
         checked.name = result.name;
         checked.has_cut_sums = result.has_cut_sums;
+        checked.accepted_error = result.accepted_error;
         checked.has_exact_kernels = request_.device.device == DeviceKind::kReference;
       }
-      check.compare(ran.pieces, outcome.results);
+      check.compare(ran.checked, outcome.results);
     }
     if (request_.outputs.empty()) return core::Done{};
     return models::write_npz(request_.outputs, whole_results(prepared, ran.pieces));
-  }
-
-  static std::vector<std::pair<std::string, core::Literal>>
-  whole_results(const PreparedRun& prepared, const std::vector<ComputedPiece>& pieces) {
-    std::vector<std::pair<std::string, core::Literal>> results;
-    for (std::size_t k = 0; k < prepared.results.size(); ++k) {
-      const core::TensorType& type = prepared.results[k].type;
-      const core::Dims dims = *core::concrete(type.shape);
-      const std::size_t width = core::size_bytes(type.data_type);
-      std::vector<std::byte> bytes(static_cast<std::size_t>(core::element_count(dims)) * width);
-      for (const ComputedPiece& piece : pieces)
-        if (piece.output == k)
-          parallel::put_piece(piece.value->bytes(), width, *piece.piece, dims, bytes);
-      results.emplace_back(prepared.results[k].name,
-                           core::Literal::copy(type.data_type, dims, bytes));
-    }
-    return results;
   }
 
   const RunPlanRequest& request_;

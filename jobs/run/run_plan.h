@@ -19,6 +19,15 @@
 
 namespace soapstone::jobs {
 
+/// How a plan for training is run.
+struct TrainingSettings {
+  double learning_rate = 1e-3;
+  std::string checkpoint;     ///< Path of the .npz archive to write weights and states to.
+  int every = 0;              ///< Steps between checkpoints; 0: only at the end.
+  std::string resume;         ///< Path of a checkpoint to go on from; empty: none.
+  bool drop_dropout = false;  ///< Dropout does nothing; else a model with one is refused.
+};
+
 struct RunPlanRequest {
   std::string plan;           ///< Path.
   PlannedModelRequest model;  ///< As it was planned.
@@ -26,7 +35,10 @@ struct RunPlanRequest {
   std::string inputs;         ///< Path of an .npz archive; empty: random inputs.
   std::string outputs;        ///< Path of the .npz archive to write; empty: none.
   std::uint64_t seed = 0;     ///< Of random inputs.
-  int steps = 10;             ///< Timed runs, after one that warms up.
+  /// Timed runs, after one that warms up; in training, steps, of which all but the first are timed
+  /// if there are several.
+  int steps = 10;
+  TrainingSettings training;  ///< For plans that train.
   /// Results are compared with those of one device: by their bits where no sum is cut and the
   /// device is kReference, whose kernels add in one order whatever the shape; else within
   /// tolerance.
@@ -45,7 +57,10 @@ struct ProgramCheck {
 
 struct RunPlanOutcome {
   parallel::PlanDocument plan;
-  std::string device;  ///< On which each rank computed.
+  std::vector<double> losses;      ///< In training, by step.
+  std::int64_t steps_before = 0;   ///< Steps of the run that this one went on from.
+  std::vector<std::string> uncut;  ///< What the plan cuts and the run does not.
+  std::string device;              ///< On which each rank computed.
   bool is_virtual = false;
   std::size_t cores = 0;  ///< Of this machine.
   ProgramCheck program_check;

@@ -197,8 +197,10 @@ class StepCutter {
  private:
   std::vector<bool> weights_of_step() const {
     std::vector<bool> is_weight(step_.graph.tensor_bound(), false);
+    // What is computed from weights that are trained is no weight.
     for (std::size_t k = 0; k < model_.is_weight.size(); ++k)
-      is_weight[k] = model_.is_weight[k] && step_.graph.contains(core::TensorId(k));
+      if (const core::TensorId id(k); model_.is_weight[k] && step_.graph.contains(id))
+        is_weight[k] = step_.graph.is_constant_expression(id) || step_.graph.tensor(id).is_input();
     for (const TrainedWeight& weight : step_.weights) {
       is_weight[weight.value.index()] = true;
       for (const core::TensorId state : weight.states) is_weight[state.index()] = true;
@@ -330,16 +332,24 @@ class StepCutter {
     return last;
   }
 
-  /// A gradient is cut along the axes that cut its operator.
+  /// A gradient is cut along the axes that cut its operator, and an update along those that cut the
+  /// weight or its states.
   void cut(core::NodeId id, std::size_t axis, LoopChooser& chooser) {
-    AxisLoops& loops = result_.cuts.loops[id.index()];
     LoopChooser::Candidates candidates = chooser.all_loops(id);
     const core::NodeId origin = step_.origins[id.index()];
-    if (!origin.valid())
-      candidates.push_back(kNoLoop);
-    else if (result_.cuts.loops[origin.index()][axis] < 0)
-      return;
-    chooser.choose(id, axis, candidates, loops);
+    if (origin.valid() && result_.cuts.loops[origin.index()][axis] < 0) return;
+    if (step_.phases[id.index()] == Phase::kUpdate && !updates_pieces(id, axis, chooser)) return;
+    if (!origin.valid()) candidates.push_back(kNoLoop);
+    chooser.choose(id, axis, candidates, result_.cuts.loops[id.index()]);
+  }
+
+  bool updates_pieces(core::NodeId id, std::size_t axis, const LoopChooser& chooser) const {
+    return std::ranges::any_of(step_.graph.node(id).inputs, [&](core::TensorId input) {
+      if (!input.valid() || chooser.layout(input).axes[axis] < 0) return false;
+      const core::NodeId producer = step_.graph.tensor(input).producer;
+      return producer.valid() ? step_.phases[producer.index()] == Phase::kUpdate
+                              : result_.is_weight[input.index()];
+    });
   }
 
   const TrainingStep& step_;

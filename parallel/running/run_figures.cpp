@@ -151,9 +151,11 @@ class FigureMaker {
   std::string compute_name(const RankProgram& program, std::size_t step) const {
     const auto& compute = std::get<ComputeStep>(program.steps[step]);
     const std::size_t operators = compute.graph.order().size();
-    if (step + 1 == program.steps.size())
-      return fmt::format("{} operators until the end", operators);
-    return fmt::format("{} operators until {}", operators, exchange_name(program.steps[step + 1]));
+    std::size_t next = step + 1;
+    while (next < program.steps.size() && std::holds_alternative<ComputeStep>(program.steps[next]))
+      ++next;
+    if (next == program.steps.size()) return fmt::format("{} operators until the end", operators);
+    return fmt::format("{} operators until {}", operators, exchange_name(program.steps[next]));
   }
 
   const std::vector<std::string>& names_;

@@ -1,0 +1,88 @@
+// See cut_training.h.
+#include "jobs/run/cut_training.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "jobs/train/standard_step.h"
+#include "parallel/plans/plan_cuts.h"
+#include "parallel/step/model_order.h"
+#include "parallel/training/training_forms.h"
+#include "parallel/work/saved_results.h"
+
+namespace soapstone::jobs {
+namespace {
+
+using core::TensorId;
+
+/// Weights as the forward graph has them: what a weight is computed from, if it is computed.
+std::vector<TensorId> trained_tensors(const MarkedModel& forward,
+                                      const std::vector<parallel::CarriedTensor>& carried) {
+  std::vector<bool> is_trained(forward.graph.tensor_bound(), false);
+  std::vector<TensorId> open;
+  for (std::size_t k = 0; k < forward.is_weight.size(); ++k)
+    if (forward.is_weight[k]) open.emplace_back(k);
+  while (!open.empty()) {
+    const TensorId id = open.back();
+    open.pop_back();
+    const core::Tensor& tensor = forward.graph.tensor(id);
+    if (tensor.producer.valid()) {
+      for (const TensorId input : forward.graph.node(tensor.producer).inputs)
+        if (input.valid()) open.push_back(input);
+    } else if (core::is_floating(tensor.type.data_type) && !tensor.type.shape.empty()) {
+      is_trained[id.index()] = true;
+    }
+  }
+  for (const parallel::CarriedTensor& statistic : carried)
+    is_trained[statistic.source.index()] = false;
+  std::vector<TensorId> trained;
+  for (std::size_t k = 0; k < is_trained.size(); ++k)
+    if (is_trained[k]) trained.emplace_back(k);
+  return trained;
+}
+
+}  // namespace
+
+core::Result<CutTraining> cut_training(const MarkedModel& forward,
+                                       const parallel::PlanDocument& plan, const Context& context) {
+  context.progress.stage("differentiating");
+  SOAPSTONE_ASSIGN_OR_RETURN(const parallel::TrainedForm form,
+                             parallel::in_training(forward.graph));
+  parallel::TrainingOptions options{.loss = parallel::Loss::kOutput,
+                                    .optimizer = plan.optimizer,
+                                    .corrects_moments = true,
+                                    .carried = form.carried,
+                                    .weights = trained_tensors(forward, form.carried)};
+  if (plan.shape.recompute != parallel::Recompute::kNothing) {
+    const parallel::StepWork work = parallel::step_work(
+        forward.graph, forward.is_weight,
+        {.is_training = true, .precision = {}, .attention = parallel::Attention::kStored});
+    const parallel::ModelOrder order = parallel::model_order(forward.graph, work);
+    options.saved =
+        parallel::saved_results(forward.graph, work, plan.shape.recompute,
+                                parallel::crossing(forward.graph, order, order.ends_block));
+    options.saved.resize(form.graph.tensor_bound(), true);
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(parallel::TrainingStep step,
+                             parallel::training_step(form.graph, options));
+  SOAPSTONE_ASSIGN_OR_RETURN(StandardStep standard, standard_step(std::move(step), context));
+  context.progress.stage("cutting the step");
+  const parallel::GraphLoops loops = parallel::graph_loops(forward.graph, forward.is_weight);
+  const parallel::CutGraph planned{forward.graph, loops, forward.is_weight};
+  SOAPSTONE_ASSIGN_OR_RETURN(parallel::PlannedCuts cuts,
+                             parallel::cuts_of(plan, forward.graph, loops, forward.is_weight));
+  std::vector<std::string> uncut;
+  for (const parallel::UncutLoop& loop : parallel::uncut_what_has_no_parts(planned, cuts)) {
+    const core::Node& node = forward.graph.node(loop.node);
+    uncut.push_back(fmt::format("{} along {}",
+                                node.name.empty() ? node.op->name : std::string_view(node.name),
+                                parallel::kAxisNames[loop.axis]));
+  }
+  parallel::CutStep cut =
+      parallel::cut_step(standard.step, planned, cuts, {plan.shape.microbatches, plan.cuts_states});
+  return CutTraining{std::move(standard.step), std::move(cut), std::move(uncut)};
+}
+
+}  // namespace soapstone::jobs
