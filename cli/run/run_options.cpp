@@ -67,6 +67,7 @@ void add_run_plan_options(CommandLine& line, RunPlanOptions& options) {
   add_training_options(line, request.training);
   add_planned_model_options(line, request.model, options.settings);
   add_device_options(line, request.device);
+  add_fusion_option(line, request.device.fusion);
   line.add("--time-limit", request.time_limit_s, "Most seconds that a rank waits for another one")
       .type("S")
       .positive()

@@ -83,6 +83,11 @@ double work_of_model(const core::Graph& graph) {
   return work;
 }
 
+/// The preset of this machine has the present speed of its processors, which may change.
+bool is_this_machine(const RunPlanRequest& request, const parallel::PlanDocument& plan) {
+  return request.topology.empty() && plan.topology == "local";
+}
+
 }  // namespace
 
 void PreparedRun::drop_model() {
@@ -145,10 +150,10 @@ core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::P
   SOAPSTONE_ASSIGN_OR_RETURN(prepared.model, load_run_model(request.model, *backend, context));
   MarkedModel& planned = prepared.model.planned;
   if (prepared.plan.is_training) planned = with_loss(planned, context);
-  if (const auto belongs = parallel::check_belongs(prepared.plan, planned.graph, planned.is_weight,
-                                                   prepared.topology);
-      !belongs)
-    return belongs.error().at(request.plan);
+  auto belongs = parallel::check_belongs(prepared.plan, planned.graph, planned.is_weight);
+  if (belongs && !is_this_machine(request, prepared.plan))
+    belongs = parallel::check_belongs(prepared.plan, prepared.topology);
+  if (!belongs) return belongs.error().at(request.plan);
   context.progress.stage("writing the programs of ranks");
   SOAPSTONE_ASSIGN_OR_RETURN(const CutRun run, prepared.plan.is_training
                                                    ? cut_step_of(request, context, prepared)

@@ -142,14 +142,19 @@ core::Status check_stages(const PlanDocument& document) {
 }
 
 core::Status check_belongs(const PlanDocument& document, const core::Graph& graph,
-                           const std::vector<bool>& is_weight, const Topology& topology) {
+                           const std::vector<bool>& is_weight) {
   if (document.model_hash != graph.hash()) {
     return core::invalid_input("the plan is of another model",
                                "plan again with the model as it is now");
   }
-  SOAPSTONE_RETURN_IF_ERROR(check_belongs(document, topology));
   SOAPSTONE_RETURN_IF_ERROR(check_nodes(document, graph, graph_loops(graph, is_weight)));
   return check_weights(document, graph, is_weight);
+}
+
+core::Status check_belongs(const PlanDocument& document, const core::Graph& graph,
+                           const std::vector<bool>& is_weight, const Topology& topology) {
+  SOAPSTONE_RETURN_IF_ERROR(check_belongs(document, graph, is_weight));
+  return check_belongs(document, topology);
 }
 
 core::Status check_belongs(const PlanDocument& document, const Topology& topology) {

@@ -114,8 +114,11 @@ core::Result<PlanDocument> plan_from_json(std::string_view text);
 core::Status check_stages(const PlanDocument& document);
 /// Errors: kInvalidInput if the plan is of another topology.
 core::Status check_belongs(const PlanDocument& document, const Topology& topology);
-/// `is_weight` by tensor. Errors: kInvalidInput if the plan is of another model or another
-/// topology, or cuts what the model does not have.
+/// `is_weight` by tensor. Errors: kInvalidInput if the plan is of another model, or cuts what the
+/// model does not have.
+core::Status check_belongs(const PlanDocument& document, const core::Graph& graph,
+                           const std::vector<bool>& is_weight);
+/// Both.
 core::Status check_belongs(const PlanDocument& document, const core::Graph& graph,
                            const std::vector<bool>& is_weight, const Topology& topology);
 

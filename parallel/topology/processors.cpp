@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "parallel/ranks/launch.h"
+
 #ifdef SOAPSTONE_HWLOC
 #include <hwloc.h>
 
@@ -32,12 +34,14 @@ struct DestroyTopology {
 };
 using HwlocTopology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, DestroyTopology>;
 
-/// Of the threads that this process may run on; none if hwloc cannot tell.
+/// Of the threads that this process may run on; of all, if it is one of several that mpirun started
+/// and bound to some of them. None if hwloc cannot tell.
 HwlocTopology usable_threads() {
   hwloc_topology_t loaded = nullptr;
   if (hwloc_topology_init(&loaded) != 0) return nullptr;
   HwlocTopology topology(loaded);
   if (hwloc_topology_load(loaded) != 0) return nullptr;
+  if (!launch_of_environment().is_alone()) return topology;
   const hwloc_bitmap_t bound = hwloc_bitmap_alloc();
   if (hwloc_get_cpubind(loaded, bound, HWLOC_CPUBIND_PROCESS) == 0)
     hwloc_topology_restrict(loaded, bound, 0);
