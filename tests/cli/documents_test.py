@@ -11,7 +11,8 @@ from commands import run
 ROOT = Path(os.environ.get("SOURCE_DIR", Path(__file__).parents[2]))
 BLOCK = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = ("optimize-graph", "inspect-graph", "compare-graphs", "bench-graph", "build-model",
-            "verify-rules", "generate-rules", "cost-rules", "measure-costs", "train-graph")
+            "verify-rules", "generate-rules", "cost-rules", "measure-costs", "train-graph",
+            "measure-links")
 
 
 def blocks(name):
