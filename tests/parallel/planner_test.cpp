@@ -8,6 +8,7 @@
 
 #include "parallel/planning/named.h"
 #include "parallel/plans/plan_document.h"
+#include "parallel/topology/measured_collectives.h"
 #include "tests/parallel/planned_network.h"
 
 namespace soapstone::parallel {
@@ -39,6 +40,25 @@ TEST(Planner, DataParallelismSumsEachGradientOnce) {
   EXPECT_EQ(outcome.plan.shape.batch, 8);
   // A ring all-reduce sends 2(n − 1)/n of the bytes from each of n devices.
   EXPECT_NEAR(outcome.plan.time.bytes_moved, 2 * 7 * net.weight_bytes, net.weight_bytes * 1e-6);
+}
+
+/// As on one machine, where what no cache holds is ten times as slow.
+TEST(Planner, MeasuredRatesMayFallWithTheSize) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  Hierarchy machine{"two threads",
+                    {{"thread", "cpu", 1e10, 1e10, {{core::DataType::kFloat32, 1e11}}}},
+                    {{0, 2}},
+                    {{"memory", 2, 1, 1e9}}};
+  for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter,
+                                      Collective::kAllGather, Collective::kAllToAll})
+    machine.measured.push_back({collective, 2, {{8, 0.5}, {1e6, 50}, {2e6, 2000}, {1e8, 1e5}}});
+  const auto measured = Topology::make(machine);
+  ASSERT_TRUE(measured) << measured.error().to_string();
+  const MeshPlanOutcome outcome = planned(net, *measured, "data", training());
+  EXPECT_LE(outcome.lower_bound.us, outcome.plan.time.total_us);
+  EXPECT_LE(planned(net, *measured, "best", training()).lower_bound.us, outcome.plan.time.total_us);
+  // Gradients are summed in buckets, and none takes less than the largest rate admits.
+  EXPECT_GT(outcome.plan.time.gradient_sum_us, net.weight_bytes / 2e4);
 }
 
 TEST(Planner, InferenceOnTheBatchMovesNothing) {
