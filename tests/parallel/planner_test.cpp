@@ -42,23 +42,25 @@ TEST(Planner, DataParallelismSumsEachGradientOnce) {
   EXPECT_NEAR(outcome.plan.time.bytes_moved, 2 * 7 * net.weight_bytes, net.weight_bytes * 1e-6);
 }
 
-/// As on one machine, where what no cache holds is ten times as slow.
-TEST(Planner, MeasuredRatesMayFallWithTheSize) {
+/// On one machine what no cache holds is far slower: nothing says that one exchange of all weights
+/// takes less than several, as the bound on exchanges takes it.
+TEST(Planner, MeasuredExchangesHaveNoBound) {
   const PlannedNetwork net = network("gpt", kSmallGpt);
   Hierarchy machine{"two threads",
-                    {{"thread", "cpu", 1e10, 1e10, {{core::DataType::kFloat32, 1e11}}}},
+                    {{"thread", "cpu", 1e10, 1e13, {{core::DataType::kFloat32, 1e14}}}},
                     {{0, 2}},
                     {{"memory", 2, 1, 1e9}}};
+  const auto closed = Topology::make(machine);
+  ASSERT_TRUE(closed);
+  EXPECT_GT(planned(net, *closed, "best", training()).lower_bound.exchanges_us, 0);
   for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter,
                                       Collective::kAllGather, Collective::kAllToAll})
-    machine.measured.push_back({collective, 2, {{8, 0.5}, {1e6, 50}, {2e6, 2000}, {1e8, 1e5}}});
+    machine.measured.push_back({collective, 2, {{8, 0.5}, {1e6, 50}, {1e8, 1e5}}});
   const auto measured = Topology::make(machine);
   ASSERT_TRUE(measured) << measured.error().to_string();
-  const MeshPlanOutcome outcome = planned(net, *measured, "data", training());
+  const MeshPlanOutcome outcome = planned(net, *measured, "best", training());
+  EXPECT_EQ(outcome.lower_bound.exchanges_us, 0);
   EXPECT_LE(outcome.lower_bound.us, outcome.plan.time.total_us);
-  EXPECT_LE(planned(net, *measured, "best", training()).lower_bound.us, outcome.plan.time.total_us);
-  // Gradients are summed in buckets, and none takes less than the largest rate admits.
-  EXPECT_GT(outcome.plan.time.gradient_sum_us, net.weight_bytes / 2e4);
 }
 
 TEST(Planner, InferenceOnTheBatchMovesNothing) {
