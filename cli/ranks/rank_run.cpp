@@ -50,7 +50,10 @@ core::Status run_on_ranks(const RankRun& run, Session& session,
     std::signal(SIGTERM, SIG_DFL);  // mpirun waits two seconds at most
   }
   parallel::MpiOptions options = run.mpi;
-  options.on_abort = [](const std::string& reason) { print_error(core::unavailable(reason)); };
+  options.on_abort = [](const std::string& reason) {
+    std::signal(SIGTERM, SIG_DFL);  // mpirun ends this rank, too, and the reason is said once
+    print_error(core::unavailable(reason));
+  };
   SOAPSTONE_ASSIGN_OR_RETURN(const auto world, parallel::mpi_world(options));
   parallel::Ranks ranks(*world);
   const core::Status mine = without_exceptions([&] { return body({&ranks, world.get()}); });

@@ -177,8 +177,7 @@ std::string run_plan_text(const jobs::RunPlanOutcome& outcome) {
     text += fmt::format("  {} ranks share {}: times say little\n", plan.devices,
                         counted(outcome.cores, "core"));
   if (outcome.reference_kernels > 0)
-    text += fmt::format("  {} on slow reference kernels\n",
-                        counted(outcome.reference_kernels, "launch"));
+    text += fmt::format("  launches on slow reference kernels: {}\n", outcome.reference_kernels);
   return fmt::format("{}\n{}\n{}\n{}", text, exchanges_text(outcome.figures.exchanges),
                      ranks_text(outcome), check_text(outcome));
 }
@@ -206,8 +205,8 @@ std::string run_plan_json(const jobs::RunPlanOutcome& outcome) {
   if (plan.is_training) {
     json["steps_before"] = outcome.steps_before;
     json["losses"] = outcome.losses;
-    json["not_cut"] = outcome.uncut;
   }
+  json["not_cut"] = outcome.uncut;
   json["exchanges"] = ordered_json::array();
   for (const ExchangeFigures& exchange : outcome.figures.exchanges)
     json["exchanges"].push_back({{"kind", to_string(exchange.kind)},

@@ -162,12 +162,6 @@ class RunPlan(unittest.TestCase):
         damaged.write_text(json.dumps(changed))
         self.fails(3, "digest", damaged, self.model, "--virtual")
 
-    def test_a_plan_of_training_says_why_it_does_not_run(self):
-        path = self.folder / "training.json"
-        done = run("plan-graph", *GPT, "--topology", "k80x4-ib", "--train", "-o", path)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.fails(4, "only inference is run", path, *GPT, "--virtual")
-
     def test_inputs_have_to_fit(self):
         wrong = self.folder / "wrong.npz"
         np.savez(wrong, nothing=np.zeros(3, np.float32))
