@@ -99,7 +99,8 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
   line.add_choice("--optimizer", request.optimizer,
                   {{"sgd", parallel::Optimizer::kSgd},
                    {"momentum", parallel::Optimizer::kMomentum},
-                   {"adam", parallel::Optimizer::kAdam}},
+                   {"adam", parallel::Optimizer::kAdam},
+                   {"adamw", parallel::Optimizer::kAdamW}},
                   "What updates the weights")
       .needs(train)
       .shows_default();

@@ -177,7 +177,8 @@ std::string run_plan_text(const jobs::RunPlanOutcome& outcome) {
     text += fmt::format("  {} ranks share {}: times say little\n", plan.devices,
                         counted(outcome.cores, "core"));
   if (outcome.reference_kernels > 0)
-    text += fmt::format("  launches on slow reference kernels: {}\n", outcome.reference_kernels);
+    text += fmt::format("  reference  slow kernels run {}, such as {}\n",
+                        counted(outcome.reference_kernels, "node"), outcome.reference_kernel);
   return fmt::format("{}\n{}\n{}\n{}", text, exchanges_text(outcome.figures.exchanges),
                      ranks_text(outcome), check_text(outcome));
 }

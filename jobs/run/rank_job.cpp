@@ -69,6 +69,7 @@ class RankJob {
                                                 fixed_pieces(prepared_, rank_), *backend_,
                                                 request_.device.fusion));
     runner_.emplace(std::move(runner));
+    replaced_ = replaced_pieces(prepared_, rank_);
     return core::Done{};
   }
 
@@ -116,7 +117,6 @@ class RankJob {
     batch_ = batch;
     std::vector<core::LiteralPtr> inputs = data_;
     if (!prepared_.training) return inputs;
-    if (run == 0) replaced_ = replaced_pieces(prepared_, rank_);
     const auto numbers =
         numbers_of_step(*prepared_.training, prepared_.training->steps_before + run + 1);
     const std::vector<parallel::HeldPiece>& held = program().inputs;
@@ -189,8 +189,11 @@ class RankJob {
                                ranks_.all_gather(bytes_of(times_[outcome.chosen])));
     for (const parallel::Bytes& bytes : times)
       outcome.times.push_back(numbers_of<RankStepTime>(bytes));
+    const auto slow = runner_->reference_kernels();
     const std::vector<double> own = {static_cast<double>(runner_->peak_bytes()),
-                                     static_cast<double>(runner_->reference_kernels())};
+                                     static_cast<double>(slow.size())};
+    if (!slow.empty())
+      outcome.reference_kernel = fmt::format("{} ({})", slow.front().first, slow.front().second);
     SOAPSTONE_ASSIGN_OR_RETURN(const auto figures, ranks_.all_gather(bytes_of(own)));
     for (const parallel::Bytes& bytes : figures) {
       const std::vector<double> of_rank = numbers_of<double>(bytes);

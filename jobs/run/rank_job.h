@@ -20,6 +20,7 @@ struct RanksOutcome {
   std::vector<std::vector<parallel::RankStepTime>> times;  ///< Of that run, by rank.
   std::vector<double> peak_bytes;                          ///< By rank.
   std::size_t reference_kernels = 0;
+  std::string reference_kernel;
   std::vector<double> losses;          ///< In training, by step.
   std::vector<ComputedPiece> pieces;   ///< Of the last run, none twice.
   std::vector<ComputedPiece> checked;  ///< If results are checked, all of them, of the first step.

@@ -131,6 +131,7 @@ class RunJob {
     outcome.figures = parallel::figures_of(prepared.names, prepared.programs, ran.times);
     outcome.peak_bytes = std::move(ran.peak_bytes);
     outcome.reference_kernels = ran.reference_kernels;
+    outcome.reference_kernel = std::move(ran.reference_kernel);
     outcome.losses = std::move(ran.losses);
     outcome.uncut = prepared.uncut;
     if (prepared.training) outcome.steps_before = prepared.training->steps_before;

@@ -70,6 +70,7 @@ struct RunPlanOutcome {
   parallel::RunFigures figures;        ///< Of the run that took `low_us`.
   std::vector<double> peak_bytes;      ///< By rank.
   std::size_t reference_kernels = 0;   ///< Launches on them, of all ranks.
+  std::string reference_kernel;        ///< One of the first rank, and why it is one.
   std::vector<CheckedResult> results;  ///< Empty: not asked for.
   /// If asked for, or why there is none.
   std::optional<core::Result<parallel::SimulatedStep>> simulated;

@@ -285,11 +285,13 @@ void RankRunner::drop(RankValueId id) {
   value = nullptr;
 }
 
-std::size_t RankRunner::reference_kernels() const {
-  std::size_t count = 0;
-  for (const runtime::Executable& executable : executables_)
-    count += executable.report().reference_kernels.size();
-  return count;
+std::vector<std::pair<std::string, std::string>> RankRunner::reference_kernels() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const runtime::Executable& executable : executables_) {
+    const auto& some = executable.report().reference_kernels;
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
 }
 
 }  // namespace soapstone::parallel

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -46,8 +48,8 @@ class RankRunner {
   std::span<const RankStepTime> times() const { return times_; }
   /// The most bytes at once, over all runs: of values, of weights and of what graphs work in.
   std::size_t peak_bytes() const { return most_live_bytes_ + weight_bytes_ + working_->bytes(); }
-  /// Launches on the slow reference kernel, of all graphs.
-  std::size_t reference_kernels() const;
+  /// Launches on the slow reference kernel, of all graphs: node, and why faster kernels refused.
+  std::vector<std::pair<std::string, std::string>> reference_kernels() const;
 
  private:
   /// A graph that was compiled, and which values it is given.
