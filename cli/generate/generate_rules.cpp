@@ -28,18 +28,26 @@ core::Status generate(const cli::CommandLine& line, const cli::GenerateOptions& 
                      {}};
 }
 
+void warn_if_bound(cli::Session& session) {
+  const std::size_t cores = parallel::cores_of_process(), all = parallel::cores_of_node();
+  if (cores >= all) return;
+  session.console.log(core::LogLevel::kWarning,
+                      fmt::format("mpirun binds the first rank, which does the last part alone, "
+                                  "to {} of {} cores; mpirun --bind-to none does not",
+                                  cores, all));
+}
+
 core::Status generate_as_rank(const cli::CommandLine& line, const cli::GenerateOptions& options,
                               cli::Session& session) {
   const std::string& resume = options.request.resume;
   const std::string hint = resume.empty()
                                ? "--resume DIR keeps what is finished"
                                : fmt::format("the same command goes on from '{}'", resume);
-  // Ranks wait for a first one that may work for hours, and there may be more of them than cores.
-  const parallel::MpiOptions mpi{.waiting = parallel::Waiting::kSleep, .time_limit = std::nullopt};
-  return cli::run_on_ranks({options.request.launch, mpi, hint, true}, session,
-                           [&](const cli::RanksOfCommand& ranks) {
-                             return generate(line, options, session, ranks.together);
-                           });
+  // Ranks wait asleep for a first one that may work for hours: there may be more ranks than cores.
+  const cli::RankRun run{options.request.launch, hint, parallel::Waiting::kSleep, std::nullopt};
+  if (!run.launch.is_alone()) warn_if_bound(session);
+  return cli::run_on_ranks(
+      run, [&](parallel::Ranks* ranks) { return generate(line, options, session, ranks); });
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "parallel/ranks/mpi.h"
+
 namespace soapstone::cli {
 namespace {
 
@@ -29,37 +31,34 @@ void announce_termination(std::string_view hint) {
   std::signal(SIGTERM, handle_termination);
 }
 
-void warn_if_bound(Session& session) {
-  const std::size_t cores = parallel::cores_of_process(), all = parallel::cores_of_node();
-  if (cores >= all) return;
-  session.console.log(core::LogLevel::kWarning,
-                      fmt::format("mpirun binds the first rank, which does the last part alone, "
-                                  "to {} of {} cores; mpirun --bind-to none does not",
-                                  cores, all));
+bool is_of_this_rank(const core::Error& error) {
+  return error.code == core::ErrorCode::kUnavailable || error.code == core::ErrorCode::kInternal;
 }
 
 }  // namespace
 
-core::Status run_on_ranks(const RankRun& run, Session& session,
-                          const std::function<core::Status(const RanksOfCommand&)>& body) {
-  if (run.launch.is_alone()) return body({});
-  if (run.first_has_more_work) warn_if_bound(session);
+core::Status run_on_ranks(const RankRun& run,
+                          const std::function<core::Status(parallel::Ranks*)>& body) {
+  if (run.launch.is_alone()) return body(nullptr);
   if (run.launch.rank == 0) {
     announce_termination(run.hint);
   } else {
     std::signal(SIGTERM, SIG_DFL);  // mpirun waits two seconds at most
   }
-  parallel::MpiOptions options = run.mpi;
+  parallel::MpiOptions options{.waiting = run.waiting, .time_limit = run.time_limit};
   options.on_abort = [](const std::string& reason) {
     std::signal(SIGTERM, SIG_DFL);  // mpirun ends this rank, too, and the reason is said once
     print_error(core::unavailable(reason));
   };
   SOAPSTONE_ASSIGN_OR_RETURN(const auto world, parallel::mpi_world(options));
   parallel::Ranks ranks(*world);
-  const core::Status mine = without_exceptions([&] { return body({&ranks, world.get()}); });
+  const core::Status mine = without_exceptions([&] { return body(&ranks); });
+  const auto end_all = [&](const core::Error& error) {
+    world->abort(error.at(fmt::format("rank {}", ranks.rank())).to_string());
+  };
+  if (run.has_own_calls && !mine && is_of_this_rank(mine.error())) end_all(mine.error());
   core::Status status = ranks.agree(mine);
-  if (ranks.is_broken())
-    world->abort(status.error().at(fmt::format("rank {}", ranks.rank())).to_string());
+  if (ranks.is_broken()) end_all(status.error());
   return status;
 }
 

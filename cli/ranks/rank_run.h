@@ -2,35 +2,33 @@
 // writes files and has an exit code other than 0: mpirun ends all when one rank exits with another.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "cli/session/run_main.h"
+#include "parallel/ranks/connection.h"
 #include "parallel/ranks/launch.h"
-#include "parallel/ranks/mpi.h"
 #include "parallel/ranks/ranks.h"
 
 namespace soapstone::cli {
 
 struct RankRun {
   parallel::MpiLaunch launch;
-  parallel::MpiOptions mpi;  ///< Its on_abort is set.
-  /// What to do after a run that was ended from outside; may be empty.
-  std::string_view hint;
-  /// The first rank does some of the work alone, with threads: a warning tells if mpirun binds it
-  /// to fewer cores than there are.
-  bool first_has_more_work = false;
+  std::string hint = {};  ///< What to do after a run that was ended from outside.
+  parallel::Waiting waiting = parallel::Waiting::kSleep;
+  std::optional<std::chrono::milliseconds> time_limit = {};  ///< None: a rank may work for hours.
+  /// The body calls collectives() itself, so a rank whose device or program fails cannot tell the
+  /// others: it ends all at once. Other errors must be those of all ranks, or of one that comes
+  /// after the last call.
+  bool has_own_calls = false;
 };
 
-/// The ranks of a command, if mpirun started several.
-struct RanksOfCommand {
-  parallel::Ranks* together = nullptr;          ///< Which fail together.
-  runtime::Collectives* collectives = nullptr;  ///< The same ones.
-};
-
-/// `body` gets the ranks, or nulls if this process was started alone, which then never sees MPI. It
-/// may return on other ranks as soon as they have nothing to do; they wait for the first. Errors:
-/// of the body on any rank, on all ranks.
-core::Status run_on_ranks(const RankRun& run, Session& session,
-                          const std::function<core::Status(const RanksOfCommand&)>& body);
+/// `body` gets the ranks, or null if this process was started alone, which then never sees MPI. It
+/// may return on other ranks as soon as they have nothing to do; they wait for the first.
+/// Errors: of the body on any rank, on all ranks.
+core::Status run_on_ranks(const RankRun& run,
+                          const std::function<core::Status(parallel::Ranks*)>& body);
 
 }  // namespace soapstone::cli

@@ -44,13 +44,14 @@ core::Status run(const cli::RunPlanOptions& options, cli::Session& session,
 core::Status run_as_rank(const cli::RunPlanOptions& options, cli::Session& session) {
   const parallel::MpiLaunch launch = parallel::launch_of_environment();
   const auto limit_ms = static_cast<std::int64_t>(1e3 * options.request.time_limit_s);
-  const parallel::MpiOptions mpi{.waiting = launch.ranks_on_node <= parallel::cores_of_node()
-                                                ? parallel::Waiting::kSpin
-                                                : parallel::Waiting::kSleep,
-                                 .time_limit = std::chrono::milliseconds(limit_ms)};
-  return cli::run_on_ranks(
-      {launch, mpi, {}, false}, session,
-      [&](const cli::RanksOfCommand& ranks) { return run(options, session, ranks.collectives); });
+  cli::RankRun run_of_ranks{launch};
+  if (launch.ranks_on_node <= parallel::cores_of_node())
+    run_of_ranks.waiting = parallel::Waiting::kSpin;
+  run_of_ranks.time_limit = std::chrono::milliseconds(limit_ms);
+  run_of_ranks.has_own_calls = true;
+  return cli::run_on_ranks(run_of_ranks, [&](parallel::Ranks* ranks) {
+    return run(options, session, ranks ? &ranks->collectives() : nullptr);
+  });
 }
 
 }  // namespace

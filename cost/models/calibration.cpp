@@ -33,6 +33,10 @@ core::Graph graph_of(std::string_view op, const core::Dims& dims) {
 
 RooflineParameters one_core() { return kOneCore; }
 
+LargeProduct large_product() {
+  return {graph_of(kProduct, {kMatrix, kMatrix}), 2.0 * kMatrix * kMatrix * kMatrix};
+}
+
 bool is_doubtful(double us, double roofline_us) {
   constexpr double kFarAbove = 50, kLeastUs = 500;
   return us > kLeastUs && us > kFarAbove * roofline_us;
@@ -45,10 +49,9 @@ RooflineParameters calibrate(const TimeOfGraph& time_us) {
   if (small_sum || small_product)
     parameters.launch_us = std::max(small_sum.value_or(0), small_product.value_or(0));
   const auto beyond_launch = [&](double us) { return std::max(us - parameters.launch_us, 0.01); };
-  if (const auto matmul = time_us(graph_of(kProduct, {kMatrix, kMatrix}))) {
-    constexpr double kFlops = 2.0 * kMatrix * kMatrix * kMatrix;
-    parameters.flops_per_s = kFlops / beyond_launch(*matmul) * 1e6;
-  }
+  const LargeProduct product = large_product();
+  if (const auto product_us = time_us(product.graph))
+    parameters.flops_per_s = product.flops / beyond_launch(*product_us) * 1e6;
   if (const auto large = time_us(graph_of("add", {kLarge}))) {
     constexpr double kBytes = 3.0 * sizeof(float) * kLarge;
     parameters.bytes_per_s = kBytes / beyond_launch(*large) * 1e6;

@@ -25,4 +25,11 @@ inline constexpr int kMostRepeats = 2;
 /// traffic. What cannot be timed keeps the value of an ordinary processor core.
 RooflineParameters calibrate(const TimeOfGraph& time_us);
 
+/// The product by which the rate of arithmetic is measured.
+struct LargeProduct {
+  core::Graph graph;
+  double flops = 0;
+};
+LargeProduct large_product();
+
 }  // namespace soapstone::cost

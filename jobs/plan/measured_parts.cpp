@@ -31,9 +31,10 @@ std::uint64_t kind_of(const core::Graph& graph, core::NodeId id) {
 }  // namespace
 
 MeasuredParts::MeasuredParts(const core::Graph& graph, const std::vector<bool>& is_weight,
-                             cost::CostModel& costs, double seconds)
-    : graph_(graph), costs_(costs), loops_(parallel::graph_loops(graph, is_weight)),
-      kinds_(graph.node_bound()), seconds_left_(seconds) {
+                             cost::CostModel& costs, double seconds, PartSlowdown slowdown)
+    : graph_(graph), costs_(costs), slowdown_(slowdown),
+      loops_(parallel::graph_loops(graph, is_weight)), kinds_(graph.node_bound()),
+      seconds_left_(seconds) {
   std::map<std::uint64_t, std::size_t> numbers;
   for (const core::NodeId id : graph.order())
     kinds_[id.index()] = numbers.try_emplace(kind_of(graph, id), numbers.size()).first->second;
@@ -104,7 +105,7 @@ std::optional<double> MeasuredParts::timed(core::NodeId node,
   if (!part) return std::nullopt;
   const cost::GraphCost cost = costs_.graph_cost(part->graph);
   if (cost.estimated_us > 0 || cost.total_us <= 0) return std::nullopt;
-  return cost.total_us;
+  return cost.total_us * (is_contraction(node) ? slowdown_.contractions : slowdown_.others);
 }
 
 double MeasuredParts::estimated_share(const parallel::MeshPlan& plan) const {

@@ -16,11 +16,16 @@
 
 namespace soapstone::jobs {
 
+/// How many times as long parts take in a step as alone, when they are measured.
+struct PartSlowdown {
+  double contractions = 1, others = 1;
+};
+
 class MeasuredParts final : public parallel::PartTimes {
  public:
   /// `graph` and `costs` must outlive this; `seconds`: most that measuring may take in all.
   MeasuredParts(const core::Graph& graph, const std::vector<bool>& is_weight,
-                cost::CostModel& costs, double seconds);
+                cost::CostModel& costs, double seconds, PartSlowdown slowdown = {});
 
   double forward_us(core::NodeId node, std::span<const std::int64_t> lengths,
                     double estimate_us) const override;
@@ -54,6 +59,7 @@ class MeasuredParts final : public parallel::PartTimes {
 
   const core::Graph& graph_;
   cost::CostModel& costs_;
+  const PartSlowdown slowdown_;
   const parallel::GraphLoops loops_;
   std::vector<std::size_t> kinds_;  // by node
   mutable std::mutex mutex_;

@@ -68,7 +68,10 @@ class PlanJob {
       : request_(request), context_(context), model_(std::move(model)),
         step_(request.is_training ? with_loss(model_, context) : model_),
         topology_(std::move(topology)), costs_(std::move(costs)) {
-    if (costs_) parts_.emplace(step_.graph, step_.is_weight, *costs_->model, request.measure_s);
+    if (!costs_) return;
+    const auto& kind = topology_.kind_of(parallel::DeviceId(0));  // Measured costs are of one kind.
+    parts_.emplace(step_.graph, step_.is_weight, *costs_->model, request.measure_s,
+                   PartSlowdown{kind.contraction_slowdown, kind.other_slowdown});
   }
 
   core::Result<PlanOutcome> run() {

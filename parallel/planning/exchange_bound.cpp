@@ -126,7 +126,9 @@ class BranchAndBound {
 
 double least_step_us(const MeshEvaluator& evaluator, const ExchangeBoundOptions& options,
                      const core::StopToken& stop) {
-  if (evaluator.has_measured_parts()) return 0;
+  // A bucket of all weights is the cheapest only by closed forms: measured rates fall beyond
+  // caches.
+  if (evaluator.has_measured_parts() || evaluator.has_measured_exchanges()) return 0;
   constexpr double kRounding = 1e-9;
   double us = 0;
   core::TaskArena arena(options.threads);

@@ -17,7 +17,8 @@ struct ExchangeBoundOptions {
 
 /// Branch and bound: shapes whose bound is the least so far are looked at more closely, groups of
 /// shapes first. Holds for every plan whose axes cut what those of the strategy `best` may cut, of
-/// any sizes, whether or not it fits; 0 where nothing is known, as of parts that were measured.
+/// any sizes, whether or not it fits; 0 where nothing is known, as of parts and exchanges that were
+/// measured.
 double least_step_us(const MeshEvaluator& evaluator, const ExchangeBoundOptions& options,
                      const core::StopToken& stop);
 

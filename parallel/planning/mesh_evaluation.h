@@ -52,6 +52,7 @@ class MeshEvaluator {
   bool is_training() const { return options_.is_training; }
   bool has_unlike_devices() const { return !slowness_.empty(); }
   bool has_measured_parts() const { return options_.part_times != nullptr; }
+  bool has_measured_exchanges() const { return topology_.measured() != nullptr; }
 
   /// Errors: kUnsupported.
   core::Status check(const Premises& premises) const {

@@ -23,7 +23,7 @@ using runtime::host_pointer;
 using runtime::Reduction;
 
 /// Shorter tensors are gathered by all ranks and reduced by each: one message less to wait for.
-constexpr std::size_t kGatheredBytes = std::size_t{1} << 14;
+constexpr std::size_t kGatheredBytes = std::size_t{1} << 16;  // All that a rank receives.
 
 std::size_t bytes_of(const Elements& elements) {
   return static_cast<std::size_t>(elements.count) * core::size_bytes(elements.type);
@@ -93,7 +93,8 @@ class MessageCollectives final : public runtime::Collectives {
   core::Status all_reduce(const Elements& from, DeviceAddress to, Reduction reduction) override {
     SOAPSTONE_RETURN_IF_ERROR(check_reducible(from.type));
     const CollectiveName name("all_reduce", from, runtime::to_string(reduction));
-    if (bytes_of(from) <= kGatheredBytes) return reduce_gathered(from, to, reduction, name);
+    if (bytes_of(from) * static_cast<std::size_t>(size() - 1) <= kGatheredBytes)
+      return reduce_gathered(from, to, reduction, name);
     return reduce_parts(from, to, reduction, name);
   }
 

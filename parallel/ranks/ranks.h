@@ -14,6 +14,8 @@ class Ranks {
 
   std::size_t rank() const { return static_cast<std::size_t>(collectives_.rank()); }
   std::size_t size() const { return static_cast<std::size_t>(collectives_.size()); }
+  /// For all that is not said by the functions below; errors of it are the caller's.
+  runtime::Collectives& collectives() const { return collectives_; }
 
   /// The bytes that every rank gave, by rank. All ranks call all_gather() and agree() in the same
   /// order, but for one that fails: it gives its error in place of whatever comes next. Errors: all

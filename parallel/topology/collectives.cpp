@@ -153,6 +153,9 @@ std::optional<double> collective_us(Collective collective, Algorithm algorithm,
 }
 
 CollectiveTime best_collective(Collective collective, const GroupShape& shape, double bytes) {
+  if (shape.measured && bytes > 0)
+    if (const auto us = measured_us(*shape.measured, collective, shape.size(), bytes))
+      return {*us, Algorithm::kMeasured};
   std::optional<CollectiveTime> best;
   for (const Algorithm algorithm : kAlgorithms)
     if (const auto us = collective_us(collective, algorithm, shape, bytes))
@@ -167,8 +170,8 @@ std::string_view to_string(Collective collective) {
 }
 
 std::string_view to_string(Algorithm algorithm) {
-  constexpr std::array<std::string_view, 5> kNames = {"ring", "tree", "halving_doubling",
-                                                      "hierarchical", "direct"};
+  constexpr std::array<std::string_view, 6> kNames = {"ring",         "tree",   "halving_doubling",
+                                                      "hierarchical", "direct", "measured"};
   return kNames[static_cast<std::size_t>(algorithm)];
 }
 

@@ -3,23 +3,16 @@
 // (2005), generalized to levels.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "parallel/topology/measured_collectives.h"
 #include "parallel/topology/topology.h"
 
 namespace soapstone::parallel {
-
-enum class Collective : std::uint8_t {
-  kAllReduce,
-  kReduceScatter,
-  kAllGather,
-  kAllToAll,
-  kBroadcast,
-  kSend,
-};
 
 enum class Algorithm : std::uint8_t {
   kRing,             ///< Neighbors pass pieces on; as many rings at once as a group has ports.
@@ -27,6 +20,7 @@ enum class Algorithm : std::uint8_t {
   kHalvingDoubling,  ///< Partners at distances 1, 2, 4, …; powers of two only.
   kHierarchical,     ///< Rings within the levels, one level after the other.
   kDirect,           ///< Each device sends to each other one.
+  kMeasured,         ///< Whichever ran when it was measured; it has no closed form.
 };
 
 /// The part of a group that one level joins.
@@ -41,6 +35,8 @@ struct Span {
 /// Where the members of a group are. Innermost level first.
 struct GroupShape {
   std::vector<Span> spans;
+  /// Times on the whole topology, of groups of any size. Null: none.
+  std::shared_ptr<const std::vector<MeasuredCollective>> measured;
   std::int64_t size() const;
 };
 
@@ -61,7 +57,8 @@ struct CollectiveTime {
   double us = 0;
   Algorithm algorithm = Algorithm::kRing;
 };
-/// The fastest algorithm; the first of equally fast ones.
+/// As it was measured, where the topology says so; else the fastest algorithm, the first of equally
+/// fast ones.
 CollectiveTime best_collective(Collective collective, const GroupShape& shape, double bytes);
 
 std::string_view to_string(Collective collective);

@@ -74,7 +74,7 @@ std::int64_t GroupShape::size() const {
 
 GroupShape shape_of_devices(const Topology& topology, std::span<const DeviceId> devices) {
   CHECK(!devices.empty(), "a group has a member");
-  GroupShape shape;
+  GroupShape shape{{}, topology.measured()};
   if (devices.size() == 1) return shape;
   if (topology.levels().empty()) {
     const std::vector<DeviceId> group(devices.begin(), devices.end());
@@ -91,7 +91,7 @@ GroupShape shape_of_devices(const Topology& topology, std::span<const DeviceId> 
 GroupShape shape_of_axis(const Topology& topology, std::int64_t stride, std::int64_t count) {
   const auto devices = static_cast<std::int64_t>(topology.device_count());
   CHECK(stride >= 1 && count >= 1 && devices % (stride * count) == 0, "axes cover all devices");
-  GroupShape shape;
+  GroupShape shape{{}, topology.measured()};
   if (count == 1) return shape;
   if (topology.levels().empty()) {
     std::vector<std::vector<DeviceId>> groups;

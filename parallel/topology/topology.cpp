@@ -38,6 +38,9 @@ core::Status check_kind(const DeviceKind& kind, const std::string& place) {
   SOAPSTONE_RETURN_IF_ERROR(check_positive(kind.memory_bytes_per_s, place + ".memory_bytes_per_s"));
   if (kind.flops_per_s.empty())
     return wrong_at(place + ".flops_per_s", "a kind needs a rate for one data type at least");
+  const std::string slowdown = place + ".slowdown_when_all_compute";
+  SOAPSTONE_RETURN_IF_ERROR(check_positive(kind.contraction_slowdown, slowdown + ".contractions"));
+  SOAPSTONE_RETURN_IF_ERROR(check_positive(kind.other_slowdown, slowdown + ".others"));
   for (const auto& [type, rate] : kind.flops_per_s)
     SOAPSTONE_RETURN_IF_ERROR(
         check_positive(rate, fmt::format("{}.flops_per_s.{}", place, core::to_string(type))));
@@ -97,9 +100,17 @@ core::Status Topology::take_kinds(std::vector<DeviceKind> kinds) {
   return core::Done{};
 }
 
+core::Status Topology::take_measured(std::vector<MeasuredCollective> measured) {
+  if (measured.empty()) return core::Done{};
+  SOAPSTONE_RETURN_IF_ERROR(check_measured(measured));
+  measured_ = std::make_shared<const std::vector<MeasuredCollective>>(std::move(measured));
+  return core::Done{};
+}
+
 core::Result<Topology> Topology::make(Hierarchy hierarchy) {
   Topology topology;
   topology.name_ = std::move(hierarchy.name);
+  SOAPSTONE_RETURN_IF_ERROR(topology.take_measured(std::move(hierarchy.measured)));
   SOAPSTONE_RETURN_IF_ERROR(topology.take_kinds(std::move(hierarchy.kinds)));
   std::int64_t devices = 0;
   for (std::size_t k = 0; k < hierarchy.devices.size(); ++k) {
@@ -133,6 +144,7 @@ core::Result<Topology> Topology::make(Hierarchy hierarchy) {
 core::Result<Topology> Topology::make(Network network) {
   Topology topology;
   topology.name_ = std::move(network.name);
+  SOAPSTONE_RETURN_IF_ERROR(topology.take_measured(std::move(network.measured)));
   SOAPSTONE_RETURN_IF_ERROR(topology.take_kinds(std::move(network.kinds)));
   topology.device_count_ = network.devices.size();
   if (network.devices.empty()) return wrong_at("devices", "a topology needs a device");

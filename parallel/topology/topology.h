@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/result.h"
+#include "parallel/topology/measured_collectives.h"
 #include "runtime/device/device_kinds.h"
 
 namespace soapstone::parallel {
@@ -51,6 +53,7 @@ struct Hierarchy {
   std::vector<DeviceKind> kinds;
   std::vector<DeviceRun> devices;
   std::vector<Level> levels;  ///< Innermost first.
+  std::vector<MeasuredCollective> measured = {};
 };
 
 /// A wire between two vertices: devices come first, in their order, then switches.
@@ -67,12 +70,14 @@ struct Network {
   std::vector<std::size_t> kind_of;  ///< Of each device.
   std::vector<std::string> switches;
   std::vector<Wire> wires;
+  std::vector<MeasuredCollective> measured = {};
 };
 
 class Topology {
  public:
-  /// Errors: kInvalidInput where a figure is not positive, a name is used twice or refers to
-  /// nothing, sizes of levels disagree with the devices, or two devices have no route.
+  /// Errors: kInvalidInput where a figure is not positive, sizes do not ascend, a name is used
+  /// twice or refers to nothing, sizes of levels disagree with the devices, or two devices have no
+  /// route.
   static core::Result<Topology> make(Hierarchy hierarchy);
   static core::Result<Topology> make(Network network);
 
@@ -102,6 +107,10 @@ class Topology {
   /// The network's parts; empty in levels.
   std::span<const std::string> switches() const { return network_.switches; }
   std::span<const Wire> wires() const { return network_.wires; }
+  /// Null: no times of collective operations are known but by latencies and rates.
+  const std::shared_ptr<const std::vector<MeasuredCollective>>& measured() const {
+    return measured_;
+  }
 
  private:
   struct Arc {
@@ -110,6 +119,7 @@ class Topology {
 
   Topology() = default;
   core::Status take_kinds(std::vector<DeviceKind> kinds);
+  core::Status take_measured(std::vector<MeasuredCollective> measured);
   void lay_channels();
   std::vector<ChannelId> network_route(std::size_t from, std::size_t to) const;
   std::optional<std::size_t> unreached_from(std::size_t device) const;
@@ -123,6 +133,7 @@ class Topology {
   std::vector<std::size_t> first_channel_;  ///< Of each level or wire, and the number of all.
   Network network_;                         ///< Without name and kinds.
   std::vector<std::vector<Arc>> arcs_;      ///< Of each vertex of the network.
+  std::shared_ptr<const std::vector<MeasuredCollective>> measured_;
 };
 
 }  // namespace soapstone::parallel

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/file_io.h"
+#include "parallel/topology/collectives.h"
 #include "parallel/topology/json_parser.h"
 #include "parallel/topology/json_reader.h"
 
@@ -19,7 +20,8 @@ using TopologyReader = JsonReader<TopologyJson>;
 constexpr int kVersion = 1;
 
 DeviceKind read_kind(const TopologyReader& entry) {
-  entry.expect_keys({"name", "cost_key", "memory_bytes", "memory_bytes_per_s", "flops_per_s"});
+  entry.expect_keys({"name", "cost_key", "memory_bytes", "memory_bytes_per_s", "flops_per_s",
+                     "slowdown_when_all_compute"});
   DeviceKind kind;
   kind.name = entry.field("name").text();
   kind.cost_key = entry.has("cost_key") ? entry.field("cost_key").text() : kind.name;
@@ -31,7 +33,42 @@ DeviceKind read_kind(const TopologyReader& entry) {
         if (!type) return rate.fail(fmt::format("there is no data type '{}'", name));
         kind.flops_per_s[*type] = rate.number();
       });
+  if (entry.has("slowdown_when_all_compute")) {
+    const TopologyReader slowdown = entry.field("slowdown_when_all_compute");
+    slowdown.expect_keys({"contractions", "others"});
+    kind.contraction_slowdown = slowdown.field("contractions").number();
+    kind.other_slowdown = slowdown.field("others").number();
+  }
   return kind;
+}
+
+Collective read_collective(const TopologyReader& name) {
+  const std::string wanted = name.text();
+  for (const Collective collective :
+       {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather,
+        Collective::kAllToAll, Collective::kBroadcast, Collective::kSend})
+    if (wanted == to_string(collective)) return collective;
+  name.fail(fmt::format("there is no operation '{}'", wanted));
+  return Collective::kAllReduce;
+}
+
+std::vector<MeasuredCollective> read_measured(const TopologyReader& document) {
+  std::vector<MeasuredCollective> result;
+  if (!document.has("collectives")) return result;
+  document.field("collectives").for_each([&](const TopologyReader& entry) {
+    entry.expect_keys({"operation", "devices", "bytes", "us"});
+    MeasuredCollective& measured = result.emplace_back();
+    measured.collective = read_collective(entry.field("operation"));
+    measured.devices = entry.field("devices").integer();
+    std::vector<double> bytes, us;
+    entry.field("bytes").for_each(
+        [&](const TopologyReader& one) { bytes.push_back(one.number()); });
+    entry.field("us").for_each([&](const TopologyReader& one) { us.push_back(one.number()); });
+    if (bytes.size() != us.size())
+      return entry.fail(fmt::format("there are {} sizes and {} times", bytes.size(), us.size()));
+    for (std::size_t k = 0; k < us.size(); ++k) measured.times.emplace_back(bytes[k], us[k]);
+  });
+  return result;
 }
 
 std::vector<DeviceKind> read_kinds(const TopologyReader& document) {
@@ -51,7 +88,7 @@ std::size_t read_kind_name(const TopologyReader& name, const std::vector<DeviceK
 
 Hierarchy read_hierarchy(const TopologyReader& document) {
   Hierarchy result;
-  document.expect_keys({"version", "name", "kinds", "devices", "levels"});
+  document.expect_keys({"version", "name", "kinds", "devices", "levels", "collectives"});
   result.name = document.field("name").text();
   result.kinds = read_kinds(document);
   document.field("devices").for_each([&](const TopologyReader& entry) {
@@ -68,6 +105,7 @@ Hierarchy read_hierarchy(const TopologyReader& document) {
     if (entry.has("duplex")) level.duplex = entry.field("duplex").truth();
     result.levels.push_back(std::move(level));
   });
+  result.measured = read_measured(document);
   return result;
 }
 
@@ -88,7 +126,7 @@ void read_ends(const TopologyReader& between, const std::map<std::string, std::s
 
 Network read_network(const TopologyReader& document) {
   Network result;
-  document.expect_keys({"version", "name", "kinds", "devices", "switches", "links"});
+  document.expect_keys({"version", "name", "kinds", "devices", "switches", "links", "collectives"});
   result.name = document.field("name").text();
   result.kinds = read_kinds(document);
   std::map<std::string, std::size_t> vertices;
@@ -115,6 +153,7 @@ Network read_network(const TopologyReader& document) {
     if (entry.has("duplex")) wire.duplex = entry.field("duplex").truth();
     result.wires.push_back(wire);
   });
+  result.measured = read_measured(document);
   return result;
 }
 
@@ -128,6 +167,9 @@ TopologyJson kinds_json(const Topology& topology) {
                      {"memory_bytes", kind.memory_bytes},
                      {"memory_bytes_per_s", kind.memory_bytes_per_s},
                      {"flops_per_s", rates}});
+    if (kind.contraction_slowdown != 1 || kind.other_slowdown != 1)
+      kinds.back()["slowdown_when_all_compute"] = {{"contractions", kind.contraction_slowdown},
+                                                   {"others", kind.other_slowdown}};
   }
   return kinds;
 }
@@ -165,6 +207,21 @@ void add_network(const Topology& topology, TopologyJson& document) {
                                  {"duplex", wire.duplex}});
 }
 
+void add_measured(std::span<const MeasuredCollective> measured, TopologyJson& document) {
+  document["collectives"] = TopologyJson::array();
+  for (const MeasuredCollective& one : measured) {
+    TopologyJson bytes = TopologyJson::array(), us = TopologyJson::array();
+    for (const auto& [size, time] : one.times) {
+      bytes.push_back(size);
+      us.push_back(time);
+    }
+    document["collectives"].push_back({{"operation", to_string(one.collective)},
+                                       {"devices", one.devices},
+                                       {"bytes", bytes},
+                                       {"us", us}});
+  }
+}
+
 }  // namespace
 
 core::Result<Topology> topology_from_json(std::string_view text) {
@@ -197,6 +254,7 @@ std::string topology_to_json(const Topology& topology) {
     add_network(topology, document);
   else
     add_hierarchy(topology, document);
+  if (topology.measured()) add_measured(*topology.measured(), document);
   return document.dump(2) + "\n";
 }
 

@@ -12,7 +12,7 @@ ROOT = Path(os.environ.get("SOURCE_DIR", Path(__file__).parents[2]))
 BLOCK = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = ("optimize-graph", "inspect-graph", "compare-graphs", "bench-graph", "build-model",
             "verify-rules", "generate-rules", "cost-rules", "measure-costs", "train-graph",
-            "run-plan")
+            "measure-links", "run-plan")
 
 
 def blocks(name):

@@ -8,13 +8,14 @@
 namespace soapstone::jobs {
 namespace {
 
-/// Contractions take so much for each element of their results, and nothing else can be timed.
+/// Contractions take so much for each element of their results, and nothing else can be timed, if
+/// not all can.
 class ElementCost final : public cost::CostModel {
  public:
   cost::GraphCost graph_cost(const core::Graph& graph) override {
     ++asked;
     const core::Node& last = graph.node(graph.order().back());
-    if (last.op->name != "matmul") return {1, 1, 1};
+    if (last.op->name != "matmul" && !times_all) return {1, 1, 1};
     const auto dims = core::concrete(graph.tensor(last.outputs[0]).type.shape);
     return {us_per_element * static_cast<double>(core::element_count(*dims)), 0, 1};
   }
@@ -22,6 +23,7 @@ class ElementCost final : public cost::CostModel {
   std::string description() const override { return "by elements"; }
 
   double us_per_element = 1;
+  bool times_all = false;
   int asked = 0;
 };
 
@@ -79,6 +81,33 @@ TEST_F(MeasuredPartsTest, NothingIsMeasuredTwiceOrWithoutTime) {
   EXPECT_GT(asked, 0);
   EXPECT_FALSE(parts.learn(plan.plan, {}));
   EXPECT_EQ(costs_.asked, asked);
+}
+
+TEST_F(MeasuredPartsTest, TakeLongerBesideOthersThatCompute) {
+  model_ = *load_planned_model({"lenet", {}, {}, 64}, {});  // It has pooling besides products.
+  costs_.times_all = true;
+  MeasuredParts alone(model_.graph, model_.is_weight, costs_, 60);
+  MeasuredParts beside(model_.graph, model_.is_weight, costs_, 60, {1.5, 3});
+  const auto plan = planned(&alone).plan;
+  (void)planned(&beside);
+  ASSERT_TRUE(alone.learn(plan, {}));
+  ASSERT_TRUE(beside.learn(plan, {}));
+  const parallel::GraphLoops loops = parallel::graph_loops(model_.graph, model_.is_weight);
+  int contractions = 0, others = 0;
+  for (const core::NodeId id : model_.graph.order()) {
+    if (model_.graph.is_constant_expression(id)) continue;
+    const std::size_t n = id.index();
+    const auto lengths = parallel::part_lengths(loops.spaces[n].loops, loops.origins[n],
+                                                plan.sharding.nodes[n].loops, plan.axis_sizes,
+                                                plan.shape.microbatches);
+    const double alone_us = alone.forward_us(id, lengths, 0);
+    if (alone_us <= 0) continue;  // It was not measured.
+    const double ratio = beside.forward_us(id, lengths, 0) / alone_us;
+    (ratio < 2 ? contractions : others) += 1;
+    EXPECT_NEAR(ratio, ratio < 2 ? 1.5 : 3, 1e-9);
+  }
+  EXPECT_GT(contractions, 0);
+  EXPECT_GT(others, 0);
 }
 
 TEST_F(MeasuredPartsTest, EstimatesOfTheRestAreOffByAsMuch) {

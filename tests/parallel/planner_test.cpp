@@ -8,6 +8,7 @@
 
 #include "parallel/planning/named.h"
 #include "parallel/plans/plan_document.h"
+#include "parallel/topology/measured_collectives.h"
 #include "tests/parallel/planned_network.h"
 
 namespace soapstone::parallel {
@@ -39,6 +40,27 @@ TEST(Planner, DataParallelismSumsEachGradientOnce) {
   EXPECT_EQ(outcome.plan.shape.batch, 8);
   // A ring all-reduce sends 2(n − 1)/n of the bytes from each of n devices.
   EXPECT_NEAR(outcome.plan.time.bytes_moved, 2 * 7 * net.weight_bytes, net.weight_bytes * 1e-6);
+}
+
+/// On one machine what no cache holds is far slower: nothing says that one exchange of all weights
+/// takes less than several, as the bound on exchanges takes it.
+TEST(Planner, MeasuredExchangesHaveNoBound) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  Hierarchy machine{"two threads",
+                    {{"thread", "cpu", 1e10, 1e13, {{core::DataType::kFloat32, 1e14}}}},
+                    {{0, 2}},
+                    {{"memory", 2, 1, 1e9}}};
+  const auto closed = Topology::make(machine);
+  ASSERT_TRUE(closed);
+  EXPECT_GT(planned(net, *closed, "best", training()).lower_bound.exchanges_us, 0);
+  for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter,
+                                      Collective::kAllGather, Collective::kAllToAll})
+    machine.measured.push_back({collective, 2, {{8, 0.5}, {1e6, 50}, {1e8, 1e5}}});
+  const auto measured = Topology::make(machine);
+  ASSERT_TRUE(measured) << measured.error().to_string();
+  const MeshPlanOutcome outcome = planned(net, *measured, "best", training());
+  EXPECT_EQ(outcome.lower_bound.exchanges_us, 0);
+  EXPECT_LE(outcome.lower_bound.us, outcome.plan.time.total_us);
 }
 
 TEST(Planner, InferenceOnTheBatchMovesNothing) {

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "core/base/file_io.h"
+#include "parallel/topology/collectives.h"
 #include "parallel/topology/presets.h"
 #include "parallel/topology/topology_json.h"
 
@@ -118,7 +119,7 @@ TEST(Topology, ExamplesOfItsDocumentAreRead) {
     EXPECT_TRUE(topology) << topology.error().to_string();
     ++count;
   }
-  EXPECT_EQ(count, 2);
+  EXPECT_EQ(count, 3);
 }
 
 struct Refused {
@@ -203,6 +204,72 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"[\"b\", \"s\"]", "[\"b\", \"b\"]",
                 "links[1].between: a link joins two different devices or switches"},
         Refused{"[\"b\", \"s\"]", "[\"a\", \"s\"]", "links: no route leads from 'a' to 'b'"}));
+
+constexpr std::string_view kMeasuredMachine = R"({
+  "version": 1, "name": "m",
+  "kinds": [{"name": "d", "memory_bytes": 1e9, "memory_bytes_per_s": 1e9, "flops_per_s": {"f32": 3e9},
+             "slowdown_when_all_compute": {"contractions": 1.5, "others": 2}}],
+  "devices": [{"kind": "d", "count": 4}],
+  "levels": [{"name": "l", "size": 4, "latency_us": 5, "bytes_per_s": 1e9}],
+  "collectives": [{"operation": "all_reduce", "devices": 2, "bytes": [8, 1000, 2000], "us": [1, 11, 31]},
+                  {"operation": "send", "devices": 2, "bytes": [0], "us": [2]}]
+})";
+
+TEST(MeasuredCollectives, CountBeforeClosedForms) {
+  const auto topology = topology_from_json(kMeasuredMachine);
+  ASSERT_TRUE(topology) << topology.error().to_string();
+  EXPECT_DOUBLE_EQ(topology->kinds()[0].contraction_slowdown, 1.5);
+  EXPECT_DOUBLE_EQ(topology->kinds()[0].other_slowdown, 2);
+  for (const GroupShape& pairs :
+       {shape_of_axis(*topology, 1, 2),
+        shape_of_devices(*topology, std::vector<DeviceId>{device(0), device(3)})}) {
+    const auto us = [&](double bytes) {
+      const CollectiveTime time = best_collective(Collective::kAllReduce, pairs, bytes);
+      EXPECT_EQ(time.algorithm, Algorithm::kMeasured);
+      return time.us;
+    };
+    EXPECT_DOUBLE_EQ(us(1), 1) << "below the least";
+    EXPECT_DOUBLE_EQ(us(8), 1);
+    EXPECT_DOUBLE_EQ(us(1000), 11);
+    EXPECT_DOUBLE_EQ(us(1500), 21) << "on the line between";
+    EXPECT_DOUBLE_EQ(us(4000), 62) << "at the rate of the largest";
+    EXPECT_NE(best_collective(Collective::kAllGather, pairs, 8).algorithm, Algorithm::kMeasured);
+  }
+  const GroupShape all = shape_of_axis(*topology, 1, 4);
+  EXPECT_NE(best_collective(Collective::kAllReduce, all, 8).algorithm, Algorithm::kMeasured);
+}
+
+TEST(MeasuredCollectives, AreWrittenAsTheyAreRead) {
+  const auto topology = topology_from_json(kMeasuredMachine);
+  ASSERT_TRUE(topology);
+  const std::string text = topology_to_json(*topology);
+  const auto again = topology_from_json(text);
+  ASSERT_TRUE(again) << again.error().to_string();
+  EXPECT_EQ(topology_to_json(*again), text);
+  ASSERT_TRUE(again->measured());
+  EXPECT_EQ((*again->measured())[0].times, (*topology->measured())[0].times);
+  EXPECT_DOUBLE_EQ(again->kinds()[0].other_slowdown, 2);
+}
+
+TEST(MeasuredCollectives, ThatCannotBeAreRefused) {
+  const auto error_with = [](const std::string& from, const std::string& to) {
+    std::string text(kMeasuredMachine);
+    text.replace(text.find(from), from.size(), to);
+    const auto topology = topology_from_json(text);
+    return topology ? std::string("none") : topology.error().to_string();
+  };
+  EXPECT_EQ(error_with("\"all_reduce\"", "\"all_reduces\""),
+            "collectives[0].operation: there is no operation 'all_reduces'");
+  EXPECT_EQ(error_with("[8, 1000, 2000]", "[8, 1000]"),
+            "collectives[0]: there are 2 sizes and 3 times");
+  EXPECT_EQ(error_with("[8, 1000, 2000]", "[8, 1000, 1000]"),
+            "collectives[0]: the sizes do not ascend");
+  EXPECT_EQ(error_with("[1, 11, 31]", "[1, 0, 31]"), "collectives[0]: a time is not positive");
+  EXPECT_EQ(error_with("\"send\", \"devices\": 2", "\"send\", \"devices\": 1"),
+            "collectives[1]: a collective operation takes two devices at least");
+  EXPECT_EQ(error_with("\"contractions\": 1.5", "\"contractions\": 0"),
+            "kinds[0].slowdown_when_all_compute.contractions: 0 is not a positive number");
+}
 
 TEST(Topology, AFileIsNamedInItsErrors) {
   const auto topology = read_topology("/nowhere/machine.json");
