@@ -46,7 +46,10 @@ core::Status run_on_ranks(const RankRun& run,
     std::signal(SIGTERM, SIG_DFL);  // mpirun waits two seconds at most
   }
   parallel::MpiOptions options{.waiting = run.waiting, .time_limit = run.time_limit};
-  options.on_abort = [](const std::string& reason) { print_error(core::unavailable(reason)); };
+  options.on_abort = [](const std::string& reason) {
+    std::signal(SIGTERM, SIG_DFL);  // mpirun ends this rank, too, and the reason is said once
+    print_error(core::unavailable(reason));
+  };
   SOAPSTONE_ASSIGN_OR_RETURN(const auto world, parallel::mpi_world(options));
   parallel::Ranks ranks(*world);
   const core::Status mine = without_exceptions([&] { return body(&ranks); });

@@ -206,8 +206,8 @@ std::string run_plan_json(const jobs::RunPlanOutcome& outcome) {
   if (plan.is_training) {
     json["steps_before"] = outcome.steps_before;
     json["losses"] = outcome.losses;
-    json["not_cut"] = outcome.uncut;
   }
+  json["not_cut"] = outcome.uncut;
   json["exchanges"] = ordered_json::array();
   for (const ExchangeFigures& exchange : outcome.figures.exchanges)
     json["exchanges"].push_back({{"kind", to_string(exchange.kind)},

@@ -13,6 +13,18 @@
 #include "parallel/work/saved_results.h"
 
 namespace soapstone::jobs {
+std::vector<std::string> uncut_without_parts(const parallel::CutGraph& model,
+                                             parallel::PlannedCuts& cuts) {
+  std::vector<std::string> uncut;
+  for (const parallel::UncutLoop& loop : parallel::uncut_what_has_no_parts(model, cuts)) {
+    const core::Node& node = model.graph.node(loop.node);
+    uncut.push_back(fmt::format("{} along {}",
+                                node.name.empty() ? node.op->name : std::string_view(node.name),
+                                parallel::kAxisNames[loop.axis]));
+  }
+  return uncut;
+}
+
 core::Result<CutTraining> cut_training(const MarkedModel& forward,
                                        const std::vector<core::TensorId>& trained,
                                        const parallel::PlanDocument& plan, const Context& context) {
@@ -44,13 +56,7 @@ core::Result<CutTraining> cut_training(const MarkedModel& forward,
   const parallel::CutGraph planned{forward.graph, loops, forward.is_weight};
   SOAPSTONE_ASSIGN_OR_RETURN(parallel::PlannedCuts cuts,
                              parallel::cuts_of(plan, forward.graph, loops, forward.is_weight));
-  std::vector<std::string> uncut;
-  for (const parallel::UncutLoop& loop : parallel::uncut_what_has_no_parts(planned, cuts)) {
-    const core::Node& node = forward.graph.node(loop.node);
-    uncut.push_back(fmt::format("{} along {}",
-                                node.name.empty() ? node.op->name : std::string_view(node.name),
-                                parallel::kAxisNames[loop.axis]));
-  }
+  std::vector<std::string> uncut = uncut_without_parts(planned, cuts);
   parallel::CutStep cut =
       parallel::cut_step(standard.step, planned, cuts, {plan.shape.microbatches, plan.cuts_states});
   return CutTraining{std::move(standard.step), std::move(cut), std::move(uncut)};

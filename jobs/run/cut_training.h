@@ -22,6 +22,11 @@ struct CutTraining {
   std::vector<std::string> uncut;
 };
 
+/// Leaves loops whole whose parts no graph of ordinary operators computes. Returns them, for
+/// people.
+std::vector<std::string> uncut_without_parts(const parallel::CutGraph& model,
+                                             parallel::PlannedCuts& cuts);
+
 /// `forward` has its loss (with_loss()), `trained` are tensors of it, of which statistics of batch
 /// norms stay as they are: these norms train on statistics of the whole batch. Errors:
 /// kInvalidInput if there is no loss, or no weight leads to it; kUnsupported if a gradient cannot

@@ -9,6 +9,7 @@
 #include "core/base/file_io.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/run/checkpoint.h"
+#include "jobs/run/cut_training.h"
 #include "models/onnx/training_notes.h"
 #include "ops/analysis/analysis.h"
 #include "parallel/lowering/lowering.h"
@@ -120,6 +121,7 @@ core::Result<CutRun> cut_step_of(const RunPlanRequest& request, const Context& c
       batches_of(model.planned.graph, data_of(model.planned), request.inputs, request.seed));
   auto training = cut_training(model.planned, model.trained, prepared.plan, context);
   if (!training) return training.error().at(request.model.model);
+  prepared.uncut = std::move(training->uncut);
   prepared.training = become_step(*training, model);
   prepared.training->learning_rate = request.training.learning_rate;
   return CutRun{std::move(training->cut.loops), std::move(training->cut.cuts)};
@@ -134,8 +136,10 @@ core::Result<CutRun> cut_model_of(const RunPlanRequest& request, PreparedRun& pr
   parallel::GraphLoops loops = parallel::graph_loops(graph, is_weight);
   auto planned = parallel::cuts_of(prepared.plan, graph, loops, is_weight);
   if (!planned) return planned.error().at(request.plan);
-  parallel::PlannedCuts cuts = parallel::with_microbatches(
-      {graph, loops, is_weight}, *std::move(planned), prepared.plan.shape.microbatches);
+  const parallel::CutGraph model{graph, loops, is_weight};
+  prepared.uncut = uncut_without_parts(model, *planned);
+  parallel::PlannedCuts cuts =
+      parallel::with_microbatches(model, *std::move(planned), prepared.plan.shape.microbatches);
   return CutRun{std::move(loops), std::move(cuts)};
 }
 
@@ -145,7 +149,7 @@ core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::P
                                       const Context& context) {
   const std::string& name = request.topology.empty() ? plan.topology : request.topology;
   SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, load_topology(name));
-  PreparedRun prepared{std::move(plan), std::move(topology), {}, {}, {}, {}, {}, {}};
+  PreparedRun prepared{std::move(plan), std::move(topology), {}, {}, {}, {}, {}, {}, {}};
   SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_exact_backend(request.device));
   SOAPSTONE_ASSIGN_OR_RETURN(prepared.model, load_run_model(request.model, *backend, context));
   MarkedModel& planned = prepared.model.planned;

@@ -32,6 +32,7 @@ struct PreparedRun {
   RunModel model;  ///< In training, of its step.
   std::optional<PreparedTraining> training;
   std::vector<std::vector<core::Literal>> batches;  ///< By batch and input of `model.data`.
+  std::vector<std::string> uncut;                   ///< What the plan cuts and the run does not.
   std::vector<parallel::RankProgram> programs;
   std::vector<RunResult> results;
   std::vector<std::string> names;  ///< By tensor of the graph that was planned.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cost/timing/statistics.h"
+#include "jobs/base/guard.h"
 #include "jobs/run/checkpoint.h"
 #include "jobs/run/gathered_pieces.h"
 #include "parallel/ranks/ranks.h"
@@ -94,7 +95,9 @@ class RankJob {
         if (trains && run > 0) SOAPSTONE_RETURN_IF_ERROR(write_checkpoint(run));
         return begun;
       }
-      auto outputs = runner_->run(inputs_of(run));
+      // The others may wait in an exchange, so lack of memory has to end them, too.
+      auto outputs =
+          guarded(context_, [&](const Context&) { return runner_->run(inputs_of(run)); });
       if (!outputs) {
         const core::Error error = outputs.error().at(fmt::format("rank {}", rank_));
         collectives_.abort(error.to_string());

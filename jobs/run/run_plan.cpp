@@ -133,10 +133,8 @@ class RunJob {
     outcome.reference_kernels = ran.reference_kernels;
     outcome.reference_kernel = std::move(ran.reference_kernel);
     outcome.losses = std::move(ran.losses);
-    if (prepared.training) {
-      outcome.steps_before = prepared.training->steps_before;
-      outcome.uncut = prepared.training->uncut;
-    }
+    outcome.uncut = prepared.uncut;
+    if (prepared.training) outcome.steps_before = prepared.training->steps_before;
     if (request_.tells_step)
       outcome.simulated = parallel::simulate_step(prepared.plan, prepared.topology, {});
     SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(request_.device));

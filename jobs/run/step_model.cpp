@@ -104,8 +104,7 @@ PreparedTraining become_step(const CutTraining& training, RunModel& model) {
   for (const TensorId id : step.graph.inputs())
     if (!training.cut.is_weight[id.index()] && id != step.rate && id != step.step)
       model.data.push_back(id);
-  PreparedTraining prepared{step.loss, step.rate, step.step, training.cut.cuts.replaced,
-                            {},        0,         0,         training.uncut};
+  PreparedTraining prepared{step.loss, step.rate, step.step, training.cut.cuts.replaced, {}, 0, 0};
   for (const parallel::TrainedWeight& weight : step.weights)
     prepared.weights.insert(weight.updated);
   return prepared;

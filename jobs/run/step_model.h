@@ -23,7 +23,6 @@ struct PreparedTraining {
   std::set<core::TensorId> weights;                   ///< Results that are updated weights.
   double learning_rate = 0;
   std::int64_t steps_before = 0;  ///< Steps of the run that this one goes on from.
-  std::vector<std::string> uncut;
 };
 
 /// Makes `model`, which has its loss, the model of its step: states of the optimizer begin with

@@ -210,7 +210,8 @@ class OtherCommands(unittest.TestCase):
                         ["bench-graph", file, "--json", link],
                         ["plan-graph", file, "--topology", "local", "-o", file],
                         ["train-graph", file, "-o", file],
-                        ["inspect-plan", file, "--svg", link]):
+                        ["inspect-plan", file, "--svg", link],
+                        ["run-plan", file, "lenet", "--outputs", link]):
             self.refuses(2, "would overwrite the ", *command)
         self.refuses(2, "--json would overwrite the rules", "verify-rules", file, "--json", link)
         self.refuses(2, "--json would overwrite the rules", "cost-rules", file, "--json", file)

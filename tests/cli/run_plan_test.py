@@ -162,11 +162,20 @@ class RunPlan(unittest.TestCase):
         damaged.write_text(json.dumps(changed))
         self.fails(3, "digest", damaged, self.model, "--virtual")
 
-    def test_a_plan_of_training_says_why_it_does_not_run(self):
-        path = self.folder / "training.json"
-        done = run("plan-graph", *GPT, "--topology", "k80x4-ib", "--train", "-o", path)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.fails(4, "only inference is run", path, *GPT, "--virtual")
+    def test_loops_whose_parts_are_no_graphs_run_whole(self):
+        plan = json.loads(self.pair.read_text())
+        del plan["digest"]
+        axis = next(axis["name"] for axis in plan["axes"] if axis["size"] == 2)
+        plan["cuts"].append({"joined": [axis]})
+        norms = [node for node in plan["nodes"] if node["name"].endswith("norm")]
+        self.assertGreater(len(norms), 0)
+        for node in norms:
+            node["cuts"] = len(plan["cuts"]) - 1
+        changed = self.folder / "changed.json"
+        changed.write_text(json.dumps(plan))
+        report = self.report(changed, self.model, "--virtual", "--steps", "1", "--check")
+        self.assertTrue(report["equal"])
+        self.assertEqual(report["not_cut"], [f"{node['name']} along {axis}" for node in norms])
 
     def test_inputs_have_to_fit(self):
         wrong = self.folder / "wrong.npz"
