@@ -1,10 +1,18 @@
 #include "parallel/lowering/moved_sums.h"
 
-#include <algorithm>
+#include <vector>
 
 #include "ops/definition/registry.h"
 
 namespace soapstone::parallel {
+
+namespace {
+
+std::int64_t elements_of(const core::Graph& graph, core::TensorId id) {
+  return core::element_count(*core::concrete(graph.tensor(id).type.shape));
+}
+
+}  // namespace
 
 bool moves_sums(const core::Graph& graph, core::NodeId id) {
   const core::Node& node = graph.node(id);
@@ -16,9 +24,12 @@ bool moves_sums(const core::Graph& graph, core::NodeId id) {
   for (const core::AttributeSchema& schema : node.op->attributes)
     if (schema.role == core::AttributeRole::kReal && node.attributes.get_real(schema.name) != 0)
       return false;
-  return std::ranges::count_if(node.inputs, [&](core::TensorId input) {
-           return input.valid() && core::is_floating(graph.tensor(input).type.data_type);
-         }) == 1;
+  std::vector<core::TensorId> moved;
+  for (const core::TensorId input : node.inputs)
+    if (input.valid() && core::is_floating(graph.tensor(input).type.data_type))
+      moved.push_back(input);
+  return moved.size() == 1 &&
+         elements_of(graph, node.outputs.front()) <= elements_of(graph, moved.front());
 }
 
 }  // namespace soapstone::parallel

@@ -335,8 +335,8 @@ class StepCutter {
     return last;
   }
 
-  /// A gradient is cut along the axes that cut its operator, and an update along those that cut the
-  /// weight or its states.
+  /// A gradient is cut along the axes that cut its operator, along the batch if its operator is,
+  /// and an update along those that cut the weight or its states.
   void cut(core::NodeId id, std::size_t axis, LoopChooser& chooser) {
     if (passes_sums(id, axis, chooser)) {
       result_.cuts.loops[id.index()][axis] = kPassesSums;
@@ -344,10 +344,18 @@ class StepCutter {
     }
     LoopChooser::Candidates candidates = chooser.all_loops(id);
     const core::NodeId origin = step_.origins[id.index()];
-    if (origin.valid() && result_.cuts.loops[origin.index()][axis] < 0) return;
+    if (origin.valid()) {
+      const std::int8_t loop = result_.cuts.loops[origin.index()][axis];
+      if (loop < 0) return;
+      if (origin_of(origin, loop) == Origin::kBatch) candidates = chooser.batch_loops(id);
+    }
     if (step_.phases[id.index()] == Phase::kUpdate && !updates_pieces(id, axis, chooser)) return;
     if (!origin.valid()) candidates.push_back(kNoLoop);
     chooser.choose(id, axis, candidates, result_.cuts.loops[id.index()]);
+  }
+
+  Origin origin_of(core::NodeId id, std::int8_t loop) const {
+    return result_.loops.origins[id.index()][static_cast<std::size_t>(loop)];
   }
 
   /// What moves the elements of a sum does so before it is added up.

@@ -192,7 +192,9 @@ std::vector<std::string> tensor_names(const core::Graph& graph) {
     const core::Tensor& tensor = graph.tensor(id);
     names[t] = tensor.name;
     if (names[t].empty() && tensor.producer.valid()) names[t] = graph.node(tensor.producer).name;
-    if (names[t].empty()) names[t] = fmt::format("tensor#{}", t);
+    if (names[t].empty())
+      names[t] = fmt::format(
+          "{}#{}", tensor.producer.valid() ? graph.node(tensor.producer).op->name : "tensor", t);
   }
   return names;
 }
