@@ -13,38 +13,6 @@
 #include "parallel/work/saved_results.h"
 
 namespace soapstone::jobs {
-namespace {
-
-using core::TensorId;
-
-/// Weights as the forward graph has them: what a weight is computed from, if it is computed.
-std::vector<TensorId> trained_tensors(const MarkedModel& forward,
-                                      const std::vector<parallel::CarriedTensor>& carried) {
-  std::vector<bool> is_trained(forward.graph.tensor_bound(), false);
-  std::vector<TensorId> open;
-  for (std::size_t k = 0; k < forward.is_weight.size(); ++k)
-    if (forward.is_weight[k]) open.emplace_back(k);
-  while (!open.empty()) {
-    const TensorId id = open.back();
-    open.pop_back();
-    const core::Tensor& tensor = forward.graph.tensor(id);
-    if (tensor.producer.valid()) {
-      for (const TensorId input : forward.graph.node(tensor.producer).inputs)
-        if (input.valid()) open.push_back(input);
-    } else if (core::is_floating(tensor.type.data_type) && !tensor.type.shape.empty()) {
-      is_trained[id.index()] = true;
-    }
-  }
-  for (const parallel::CarriedTensor& statistic : carried)
-    is_trained[statistic.source.index()] = false;
-  std::vector<TensorId> trained;
-  for (std::size_t k = 0; k < is_trained.size(); ++k)
-    if (is_trained[k]) trained.emplace_back(k);
-  return trained;
-}
-
-}  // namespace
-
 std::vector<std::string> uncut_without_parts(const parallel::CutGraph& model,
                                              parallel::PlannedCuts& cuts) {
   std::vector<std::string> uncut;
@@ -58,6 +26,7 @@ std::vector<std::string> uncut_without_parts(const parallel::CutGraph& model,
 }
 
 core::Result<CutTraining> cut_training(const MarkedModel& forward,
+                                       const std::vector<core::TensorId>& trained,
                                        const parallel::PlanDocument& plan, const Context& context) {
   context.progress.stage("differentiating");
   SOAPSTONE_ASSIGN_OR_RETURN(const parallel::TrainedForm form,
@@ -66,7 +35,9 @@ core::Result<CutTraining> cut_training(const MarkedModel& forward,
                                     .optimizer = plan.optimizer,
                                     .corrects_moments = true,
                                     .carried = form.carried,
-                                    .weights = trained_tensors(forward, form.carried)};
+                                    .weights = trained};
+  for (const parallel::CarriedTensor& statistic : form.carried)
+    options.frozen.push_back(statistic.source);
   if (plan.shape.recompute != parallel::Recompute::kNothing) {
     const parallel::StepWork work = parallel::step_work(
         forward.graph, forward.is_weight,

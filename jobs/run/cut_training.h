@@ -27,11 +27,12 @@ struct CutTraining {
 std::vector<std::string> uncut_without_parts(const parallel::CutGraph& model,
                                              parallel::PlannedCuts& cuts);
 
-/// `forward` has its loss (with_loss()), `cuts` are those of its forward pass. Trained is every
-/// weight with floating-point elements that no batch norm keeps as a statistic; batch norms train
-/// on statistics of the whole batch. Errors: kInvalidInput if there is no loss, or no weight leads
-/// to it; kUnsupported if a gradient cannot be written.
+/// `forward` has its loss (with_loss()), `trained` are tensors of it, of which statistics of batch
+/// norms stay as they are: these norms train on statistics of the whole batch. Errors:
+/// kInvalidInput if there is no loss, or no weight leads to it; kUnsupported if a gradient cannot
+/// be written.
 core::Result<CutTraining> cut_training(const MarkedModel& forward,
+                                       const std::vector<core::TensorId>& trained,
                                        const parallel::PlanDocument& plan, const Context& context);
 
 }  // namespace soapstone::jobs

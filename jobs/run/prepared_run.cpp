@@ -119,7 +119,7 @@ core::Result<CutRun> cut_step_of(const RunPlanRequest& request, const Context& c
   SOAPSTONE_ASSIGN_OR_RETURN(
       prepared.batches,
       batches_of(model.planned.graph, data_of(model.planned), request.inputs, request.seed));
-  auto training = cut_training(model.planned, prepared.plan, context);
+  auto training = cut_training(model.planned, model.trained, prepared.plan, context);
   if (!training) return training.error().at(request.model.model);
   prepared.uncut = std::move(training->uncut);
   prepared.training = become_step(*training, model);

@@ -17,6 +17,9 @@ struct RunModel {
   core::Graph whole;    ///< The same with weights as constants: what one device runs.
   /// By tensor of `planned`, for its weights.
   std::map<core::TensorId, core::LiteralPtr> weights;
+  /// Tensors of `planned` that training may change: of a file, the initializers with floating-point
+  /// elements and at least one dimension.
+  std::vector<core::TensorId> trained;
   /// Inputs of `planned` that are no weights, in the order of the inputs of `whole`.
   std::vector<core::TensorId> data;
 };
