@@ -9,6 +9,7 @@
 
 #include "parallel/lowering/exchanges.h"
 #include "parallel/lowering/lanes.h"
+#include "parallel/lowering/moved_sums.h"
 #include "parallel/lowering/part_graphs.h"
 #include "parallel/lowering/piece_graph.h"
 #include "parallel/lowering/scattered_pieces.h"
@@ -82,10 +83,23 @@ class Lowering {
     for (std::size_t k = 0; k < made.size(); ++k) {
       const core::TensorId tensor = node.outputs[k];
       when_[tensor.index()] = run.when;
+      made[k].partial_axes = axes_passed(run);
       SOAPSTONE_RETURN_IF_ERROR(join(id, k, made[k]));
       holdings_.insert_or_assign(tensor, std::move(made[k]));
     }
     return core::Done{};
+  }
+
+  /// Axes along which what the node has moved is still summands.
+  std::vector<std::size_t> axes_passed(const Run& run) const {
+    std::vector<std::size_t> axes;
+    for (const core::TensorId input : graph_.node(run.id).inputs) {
+      const auto known = input.valid() ? holdings_.find(input) : holdings_.end();
+      if (known == holdings_.end() || is_held(input)) continue;
+      const std::vector<std::size_t>& partial = known->second.partial_axes;
+      axes.insert(axes.end(), partial.begin(), partial.end());
+    }
+    return axes;
   }
 
   static std::string name_of(const core::Node& node) {
@@ -211,7 +225,7 @@ class Lowering {
         demand.pieces.emplace(run.lanes[k], run.parts[k]->pieces_read[input]);
     if (demand.pieces.empty()) return core::Done{};
     if (is_held(tensor)) hold(tensor, stage_of(run.id));
-    complete(run.id, input);
+    complete(run, input, demand.pieces);
     return exchanges_.send(tensor, demand, holdings_.at(tensor));
   }
 
@@ -244,12 +258,26 @@ class Lowering {
     return piece;
   }
 
+  /// Whether a node moves summands, each lane its own, along all axes along which there are some.
+  bool passes_sums(const Run& run, const Holding& holding, const PiecesOfLanes& pieces) const {
+    return moves_sums(graph_, run.id) &&
+           std::ranges::all_of(holding.partial_axes,
+                               [&](std::size_t axis) {
+                                 return cuts_.loops[run.id.index()][axis] == kPassesSums;
+                               }) &&
+           std::ranges::all_of(pieces, [&](const auto& entry) {
+             return holding.find(entry.first, pass_of(run, entry.first), entry.second);
+           });
+  }
+
   /// Adds summands before a node reads them: where the node is cut along the tensor each rank gets
   /// its piece of the sum, else all of it.
-  void complete(core::NodeId reader, std::size_t input) {
+  void complete(const Run& run, std::size_t input, const PiecesOfLanes& needed) {
+    const core::NodeId reader = run.id;
     const core::TensorId tensor = graph_.node(reader).inputs[input];
     Holding& holding = holdings_.at(tensor);
     if (holding.partial_axes.empty()) return;
+    if (passes_sums(run, holding, needed)) return;
     const std::int64_t stage = stage_of(graph_.tensor(tensor).producer);
     std::vector<std::size_t> scattered, reduced;
     std::map<std::size_t, CuttingLoop> loops;

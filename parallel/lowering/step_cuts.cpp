@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ops/analysis/analysis.h"
+#include "parallel/lowering/moved_sums.h"
 #include "parallel/lowering/part_graphs.h"
 
 namespace soapstone::parallel {
@@ -92,6 +93,8 @@ class LoopChooser {
     for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
       if (loops[a] >= 0)
         lay_loop(spaces(id)[static_cast<std::size_t>(loops[a])], loops_.digits, a, choice);
+      else if (loops[a] == kPassesSums)
+        choice.outputs.front().axes[a] = kPartial;
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
       layouts_[node.outputs[k].index()] = choice.outputs[k];
   }
@@ -335,12 +338,24 @@ class StepCutter {
   /// A gradient is cut along the axes that cut its operator, and an update along those that cut the
   /// weight or its states.
   void cut(core::NodeId id, std::size_t axis, LoopChooser& chooser) {
+    if (passes_sums(id, axis, chooser)) {
+      result_.cuts.loops[id.index()][axis] = kPassesSums;
+      return;
+    }
     LoopChooser::Candidates candidates = chooser.all_loops(id);
     const core::NodeId origin = step_.origins[id.index()];
     if (origin.valid() && result_.cuts.loops[origin.index()][axis] < 0) return;
     if (step_.phases[id.index()] == Phase::kUpdate && !updates_pieces(id, axis, chooser)) return;
     if (!origin.valid()) candidates.push_back(kNoLoop);
     chooser.choose(id, axis, candidates, result_.cuts.loops[id.index()]);
+  }
+
+  /// What moves the elements of a sum does so before it is added up.
+  bool passes_sums(core::NodeId id, std::size_t axis, const LoopChooser& chooser) const {
+    return moves_sums(step_.graph, id) &&
+           std::ranges::any_of(step_.graph.node(id).inputs, [&](core::TensorId input) {
+             return input.valid() && chooser.layout(input).axes[axis] == kPartial;
+           });
   }
 
   bool updates_pieces(core::NodeId id, std::size_t axis, const LoopChooser& chooser) const {

@@ -10,7 +10,7 @@
 
 // No more of the standard library, and of <math.h> no more than the prelude calls: the headers
 // would take longer to read than the kernels.
-#include "core/base/float16.cpp"
+#include "core/base/float16.h"
 
 #define SOAPSTONE_DECLARE(name)  \
   float name##f(float) noexcept; \

@@ -1,0 +1,12 @@
+// Operators that may move summands before they are added.
+#pragma once
+
+#include "core/graph/graph.h"
+
+namespace soapstone::parallel {
+
+/// Whether the node moves the elements of its only floating-point input, and adds none but zeros:
+/// of a sum it makes the sum of what it makes of the summands.
+bool moves_sums(const core::Graph& graph, core::NodeId node);
+
+}  // namespace soapstone::parallel
