@@ -295,7 +295,7 @@ MessageCollectives::subset(std::span<const int> ranks) {
 }  // namespace
 
 std::unique_ptr<runtime::Collectives>
-make_message_collectives(std::shared_ptr<Connection> connection) {
+make_message_collectives(const std::shared_ptr<Connection>& connection) {
   std::vector<int> all(static_cast<std::size_t>(connection->messenger().size()));
   std::iota(all.begin(), all.end(), 0);
   return std::make_unique<MessageCollectives>(connection, std::move(all), 0);

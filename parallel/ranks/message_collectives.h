@@ -11,6 +11,6 @@ namespace soapstone::parallel {
 
 /// All ranks of the connection. Subsets share it; it ends with the last of them.
 std::unique_ptr<runtime::Collectives>
-make_message_collectives(std::shared_ptr<Connection> connection);
+make_message_collectives(const std::shared_ptr<Connection>& connection);
 
 }  // namespace soapstone::parallel

@@ -25,12 +25,12 @@ static_assert(sizeof(MPI_Request) <= sizeof(StartedMessage::handle));
 
 std::uint64_t handle_of(MPI_Request request) {
   std::uint64_t handle = 0;
-  std::memcpy(&handle, &request, sizeof request);
+  std::memcpy(&handle, &request, sizeof(MPI_Request));
   return handle;
 }
 MPI_Request request_of(std::uint64_t handle) {
   MPI_Request request = MPI_REQUEST_NULL;
-  std::memcpy(&request, &handle, sizeof request);
+  std::memcpy(&request, &handle, sizeof(MPI_Request));
   return request;
 }
 
@@ -81,6 +81,7 @@ class MpiMessenger final : public Messenger {
       MPI_Request request = MPI_REQUEST_NULL;
       const int code = MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, to, tag,
                                  MPI_COMM_WORLD, &request);
+      // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): test() waits for it
       started.push_back({to, true, piece.size(), handle_of(request)});
       return checked(code, "send");
     });
@@ -92,6 +93,7 @@ class MpiMessenger final : public Messenger {
       MPI_Request request = MPI_REQUEST_NULL;
       const int code = MPI_Irecv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, from, tag,
                                  MPI_COMM_WORLD, &request);
+      // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): test() waits for it
       started.push_back({from, false, piece.size(), handle_of(request)});
       return checked(code, "receive");
     });

@@ -148,7 +148,7 @@ std::shared_ptr<Meeting> Meeting::join(std::size_t place, std::span<const int> r
     found = meetings.insert(meetings.end(), {std::move(meeting), std::vector<bool>(ranks.size())});
   }
   found->has_joined[place] = true;
-  const std::shared_ptr<Meeting> joined = found->meeting;
+  std::shared_ptr<Meeting> joined = found->meeting;
   if (std::ranges::find(found->has_joined, false) == found->has_joined.end()) meetings.erase(found);
   return joined;
 }

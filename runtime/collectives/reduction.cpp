@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -49,8 +50,9 @@ T combined(T a, T b) {
     }
   } else {
     const bool is_first = reduction == Reduction::kMax ? a > b : a < b;
-    const bool is_nan = a != a;  // A NaN in b is taken as it compares with nothing.
-    return is_first || is_nan ? a : b;
+    // A NaN in b is taken as it compares with nothing.
+    if constexpr (std::is_floating_point_v<T>) return is_first || std::isnan(a) ? a : b;
+    return is_first ? a : b;
   }
 }
 
