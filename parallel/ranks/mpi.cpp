@@ -124,7 +124,7 @@ class MpiMessenger final : public Messenger {
 
   [[noreturn]] void abort(const std::string& reason) override {
     // When several ranks give up at once, the first alone gets to say why.
-    std::this_thread::sleep_for(rank_ * std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::min(rank_, 50) * std::chrono::milliseconds(20));
     if (options_.on_abort) options_.on_abort(reason);
     const std::lock_guard lock(mutex_);
     MPI_Abort(MPI_COMM_WORLD, static_cast<int>(core::ErrorCode::kUnavailable));
