@@ -23,9 +23,9 @@ void add_training_options(CommandLine& line, jobs::TrainingSettings& training) {
       .type("N")
       .between(1, kMostSteps)
       .needs(checkpoint);
+  // It may be the file that the next checkpoint takes the place of.
   line.add("--resume", training.resume, "Go on from a checkpoint, of this plan or another one")
-      .type("FILE")
-      .reads("the checkpoint");
+      .type("FILE");
   line.add_flag("--drop-dropout", training.drop_dropout, "Train without the model's dropout");
 }
 

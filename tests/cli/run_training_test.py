@@ -1,0 +1,143 @@
+"""run-plan of plans that train: checkpoints, data in batches, and the same step whoever the ranks are."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import commands
+import sanitizers
+from commands import BIN_DIR, RANKED, run
+
+MODEL = ("mlp", "--set", "layers=6", "--set", "inputs=6", "--set", "hidden=8", "--set", "outputs=4",
+         "--batch", "8")
+MPIRUN = shutil.which("mpirun")
+
+
+class RunTraining(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="soapstone-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        cls.data = cls.plan("data.json", "data", "--train", "--optimizer", "adam")
+        cls.stages = cls.plan("stages.json", "pipeline", "--train", "--optimizer", "adam")
+        cls.inference = cls.plan("inference.json", "data")
+
+    @classmethod
+    def plan(cls, name, strategy, *options):
+        path = cls.folder / name
+        done = run("plan-graph", *MODEL, *options, "--topology", "k80x4-ib", "--devices", "2",
+                   "--strategy", strategy, "-o", path)
+        assert done.returncode == 0, done.stderr
+        return path
+
+    def train(self, plan, steps, *arguments):
+        done = run("run-plan", plan, *MODEL, "--virtual", "--steps", steps, "--learning-rate", "0.01",
+                   "--json", "-", *arguments)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
+    def fails(self, code, text, *arguments):
+        done = run("run-plan", *arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(text, done.stderr)
+
+    def checkpoint(self, name, plan, steps, *arguments):
+        path = self.folder / name
+        report = self.train(plan, steps, "--checkpoint", path, *arguments)
+        with np.load(path) as arrays:
+            return report, dict(arrays)
+
+    def expect_same_bits(self, one, other):
+        self.assertEqual(set(one), set(other))
+        for name, array in one.items():
+            np.testing.assert_array_equal(array, other[name], name)
+
+    def test_a_run_goes_on_with_the_same_bits(self):
+        whole, expected = self.checkpoint("whole.npz", self.data, "6")
+        first, _ = self.checkpoint("first.npz", self.data, "2")
+        rest, found = self.checkpoint("rest.npz", self.data, "4", "--resume", self.folder / "first.npz")
+        self.assertEqual(whole["losses"], first["losses"] + rest["losses"])
+        self.assertEqual(rest["steps_before"], 2)
+        self.expect_same_bits(expected, found)
+        self.assertLess(whole["losses"][-1], whole["losses"][0])
+
+    def test_another_plan_goes_on_as_well(self):
+        whole = self.train(self.data, "6")["losses"]
+        self.checkpoint("middle.npz", self.data, "2")
+        rest = self.train(self.stages, "4", "--resume", self.folder / "middle.npz")["losses"]
+        np.testing.assert_allclose(whole[2:], rest, rtol=1e-5)
+
+    def test_batches_are_taken_in_turn(self):
+        random = np.random.default_rng(3)
+        batches = {"x": random.standard_normal((3, 8, 6)).astype(np.float32),
+                   "labels": random.integers(0, 4, (3, 8))}
+        np.savez(self.folder / "all.npz", **batches)
+        together = self.train(self.data, "3", "--inputs", self.folder / "all.npz")["losses"]
+        alone = []
+        state = []
+        for k in range(3):
+            np.savez(self.folder / "one.npz", **{name: array[k] for name, array in batches.items()})
+            report = self.train(self.data, "1", "--inputs", self.folder / "one.npz", "--checkpoint",
+                                self.folder / "state.npz", *state)
+            alone += report["losses"]
+            state = ["--resume", self.folder / "state.npz"]
+        self.assertEqual(together, alone)
+        np.savez(self.folder / "wrong.npz", x=batches["x"], labels=batches["labels"][0])
+        self.fails(3, "'labels' has another type or shape", self.data, *MODEL, "--virtual", "--inputs",
+                   self.folder / "wrong.npz")
+
+    def test_the_first_step_is_that_of_one_device(self):
+        for plan in (self.data, self.stages):
+            report = self.train(plan, "2", "--check")
+            self.assertTrue(report["equal"])
+            self.assertGreater(len(report["results"]), 9)
+
+    def test_settings_of_training_are_for_plans_that_train(self):
+        self.fails(2, "the plan is for inference", self.inference, *MODEL, "--virtual", "--checkpoint",
+                   self.folder / "none.npz")
+        np.savez(self.folder / "other.npz", weight=np.zeros(3, np.float32))
+        self.fails(3, "it is no checkpoint", self.data, *MODEL, "--virtual", "--resume",
+                   self.folder / "other.npz")
+        np.savez(self.folder / "small.npz", **{"soapstone.steps": np.array(2)})
+        self.fails(3, "of another model or optimizer", self.data, *MODEL, "--virtual", "--resume",
+                   self.folder / "small.npz")
+
+    def test_an_interrupted_run_leaves_a_checkpoint(self):
+        path = self.folder / "interrupted.npz"
+        process = subprocess.Popen(
+            [BIN_DIR / "run-plan", self.data, *MODEL, "--virtual", "--steps", "1000000",
+             "--checkpoint", path, "--every", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with process:
+            commands.wait_for(path.exists)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=sanitizers.seconds(60))
+        self.assertEqual(process.returncode, 130)
+        with np.load(path) as arrays:
+            steps = int(arrays["soapstone.steps"])
+        self.assertGreater(steps, 0)
+        self.assertEqual(self.train(self.data, "1", "--resume", path)["steps_before"], steps)
+
+    @unittest.skipUnless(MPIRUN, "there is no mpirun")
+    def test_processes_train_with_the_bits_of_threads(self):
+        for plan in (self.data, self.stages):
+            _, expected = self.checkpoint("threads.npz", plan, "3")
+            done = subprocess.run(
+                [MPIRUN, "-n", "2", BIN_DIR / "run-plan", plan, *MODEL, "--steps", "3",
+                 "--learning-rate", "0.01", "--checkpoint", self.folder / "processes.npz"],
+                capture_output=True, text=True, timeout=sanitizers.seconds(120),
+                env={**os.environ, **RANKED})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with np.load(self.folder / "processes.npz") as arrays:
+                self.expect_same_bits(expected, dict(arrays))
+
+
+if __name__ == "__main__":
+    unittest.main()
