@@ -151,6 +151,14 @@ derived_operators(std::span<const std::unique_ptr<OpDefinition>> operators) {
   return gradients;
 }
 
+bool gradient_fits(const OpDefinition& op, const core::Attributes& attributes,
+                   const std::vector<TensorType>& inputs) {
+  auto forward = gradients::forward_of(attributes, inputs);
+  if (!forward || !gradients::read_types(attributes, *forward)) return false;
+  InferContext context(attributes, forward->inputs, op.name);
+  return op.infer(context).size() == forward->outputs.size() && !context.failed();
+}
+
 std::optional<GradientOf> gradient_of(const core::Graph& graph, core::NodeId id) {
   const core::Node& node = graph.node(id);
   const OpDefinition* definition = definition_of(node);

@@ -28,6 +28,11 @@ std::string gradient_name(const std::string& op);
 /// Labels: `<op>_grad.input_shapes`, `.input_types`, `.of_input`, `.inputs`, `.cotangents`.
 OpDefinition gradient_operator(const OpDefinition& op);
 
+/// Whether a gradient of `op` has a meaning with these attributes and inputs: whether the operator
+/// has results for the shapes that the attributes list.
+bool gradient_fits(const OpDefinition& op, const core::Attributes& attributes,
+                   const std::vector<core::TensorType>& inputs);
+
 /// The node of which a node with a gradient operator is a gradient, as far as it shows.
 struct GradientOf {
   const OpDefinition* op = nullptr;

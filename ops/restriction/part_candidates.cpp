@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/gradients/gradient_operator.h"
+
 namespace soapstone::ops::partition {
 
 using core::Attributes;
@@ -10,8 +12,11 @@ using core::TensorType;
 
 PartCandidates::PartCandidates(const core::Graph& graph, core::NodeId id,
                                const PartitionSpace& space, const PartBox& box)
-    : graph_(graph), node_(graph.node(id)), definition_(*definition_of(node_)), space_(space),
-      box_(box), regions_(part_regions(space, box)), given_(regions_with_all_terms()) {}
+    : graph_(graph), node_(graph.node(id)), definition_(*definition_of(node_)),
+      gradient_of_(nullptr), space_(space), box_(box), regions_(part_regions(space, box)),
+      given_(regions_with_all_terms()) {
+  if (const auto gradient = gradient_of(graph, id)) gradient_of_ = gradient->op;
+}
 
 /// Every part of a sum is given the inputs that only the first adds: the others get zeros.
 std::vector<DigitRegion> PartCandidates::regions_with_all_terms() const {
@@ -41,7 +46,7 @@ PartProblem PartCandidates::problem() const {
 
 std::vector<std::size_t> PartCandidates::kept() const {
   std::vector<std::size_t> kept;
-  const bool drops = node_.op->max_inputs == core::OpSchema::kAnyNumber;
+  const bool drops = node_.op->max_inputs == core::OpSchema::kAnyNumber && !gradient_of_;
   for (std::size_t k = 0; k < node_.inputs.size(); ++k)
     if (!drops || !given_[k].is_empty()) kept.push_back(k);
   return kept;
@@ -86,6 +91,12 @@ Semantics PartCandidates::meaning(const Attributes& attributes,
   return definition_.semantics(OpInstance{attributes, inputs, outputs});
 }
 
+/// The shape rule would tell it of other operators, but not while numbers are open.
+bool PartCandidates::has_meaning(const Attributes& attributes,
+                                 const std::vector<TensorType>& inputs) const {
+  return !gradient_of_ || gradient_fits(*gradient_of_, attributes, inputs);
+}
+
 std::optional<Candidate> PartCandidates::exact() const {
   for (const Attributes& attributes : scaled_attributes(node_, cuts()))
     if (auto candidate = exact(attributes)) return candidate;
@@ -95,8 +106,7 @@ std::optional<Candidate> PartCandidates::exact() const {
 std::vector<CutSize> PartCandidates::cuts() const {
   std::vector<CutSize> cuts;
   for (std::size_t l = 0; l < box_.size(); ++l)
-    if (is_cut(l))
-      cuts.push_back({space_.loops[l].size, box_[l].high - box_[l].low, places_of(l)});
+    if (is_cut(l)) cuts.push_back({space_.loops[l].size, box_[l].high - box_[l].low, places_of(l)});
   return cuts;
 }
 
@@ -122,6 +132,7 @@ std::optional<Candidate> PartCandidates::exact(const Attributes& scaled) const {
   const auto inputs = input_types();
   const auto outputs = output_types();
   const Attributes open = open_attributes(node_, scaled, shapes());
+  if (!has_meaning(open, inputs)) return std::nullopt;
   const PartProblem problem = this->problem();
   const auto solution = solution_of(problem, meaning(open, inputs, outputs));
   const Attributes begun = with_begins(open, solution, begins_of(node_));

@@ -32,7 +32,8 @@ class PartCandidates {
   /// By input: what the operator is given of it.
   const std::vector<DigitRegion>& given() const { return given_; }
   bool is_independent_of_inputs() const;
-  /// A join of any number of operands does without those that it does not read.
+  /// A join of any number of operands does without those that it does not read; its gradient has
+  /// places for all of them.
   std::vector<std::size_t> kept() const;
 
   /// The operator on exactly what is read.
@@ -66,9 +67,13 @@ class PartCandidates {
   void enlarge(const Halo& halo, std::int64_t before, std::int64_t behind);
   std::optional<Candidate> overhanging() const;
 
+  bool has_meaning(const core::Attributes& attributes,
+                   const std::vector<core::TensorType>& inputs) const;
+
   const core::Graph& graph_;
   const core::Node& node_;
   const OpDefinition& definition_;
+  const OpDefinition* gradient_of_;  ///< The operator that it is a gradient of; null: it is none.
   const PartitionSpace& space_;
   const PartBox& box_;
   PartRegions regions_;
