@@ -10,6 +10,7 @@
 #include "cli/session/run_main.h"
 #include "core/base/file_io.h"
 #include "jobs/base/usage_error.h"
+#include "jobs/run/check_plan.h"
 
 namespace {
 
@@ -24,6 +25,11 @@ core::Status plan(const cli::PlanOptions& options, cli::Session& session) {
         core::write_file(options.output, parallel::plan_to_json(outcome.plan)));
   }
   cli::PlanReportExtras extras;
+  if (options.checks && outcome.fits) {
+    SOAPSTONE_ASSIGN_OR_RETURN(extras.check,
+                               jobs::check_plan({outcome.graph, outcome.is_weight, outcome.header},
+                                                outcome.plan, session.context()));
+  }
   if (!options.onnx.empty() && outcome.fits) {
     SOAPSTONE_ASSIGN_OR_RETURN(extras.annotations, jobs::write_annotated(outcome, options.onnx));
   }

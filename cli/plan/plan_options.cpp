@@ -112,6 +112,9 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
       .type("NAME")
       .shows_default();
   line.add_flag("--compare", request.compares, "Also plan with every named strategy");
+  line.add_flag("--check", options.checks,
+                "Write the programs of ranks that run-plan would run, without weights, and check "
+                "that all messages have partners and that small models are computed");
   line.add("--devices", request.devices, "Use the first N devices [all]")
       .type("N")
       .between(std::int64_t{1}, kMostOfAnything);
@@ -171,10 +174,10 @@ core::Status check_described(const CommandLine& line, const PlanOptions& options
     return core::Done{};
   }
   for (const char* const planning :
-       {"model",     "--topology", "--output",       "--onnx",      "--set",       "--batch",
-        "--shape",   "--train",    "--strict",       "--optimizer", "--precision", "--strategy",
-        "--compare", "--devices",  "--memory-limit", "--attention", "--sums",      "--fix",
-        "--costs",   "--cost-db",  "--measure-time"})
+       {"model",     "--topology", "--output",  "--onnx",         "--set",       "--batch",
+        "--shape",   "--train",    "--strict",  "--optimizer",    "--precision", "--strategy",
+        "--compare", "--check",    "--devices", "--memory-limit", "--attention", "--sums",
+        "--fix",     "--costs",    "--cost-db", "--measure-time"})
     if (line.was_given(planning))
       return jobs::usage_error(fmt::format("{} is for planning, and with `simulate` nothing is "
                                            "planned",

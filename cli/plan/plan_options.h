@@ -22,7 +22,8 @@ struct PlanOptions : CommonOptions {
   std::string precision;
   std::uint64_t seed = 0;                    ///< Of no effect.
   jobs::SimulateDescribedRequest described;  ///< With a plan's path: nothing is planned.
-  bool requires_fit = false;                 ///< Of the described plans.
+  bool checks = false;        ///< The plan's programs of ranks, without running them.
+  bool requires_fit = false;  ///< Of the described plans.
 };
 
 struct InspectPlanOptions : CommonOptions {

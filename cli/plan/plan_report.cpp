@@ -73,6 +73,20 @@ std::string annotations_line(const jobs::AnnotationReport& annotations) {
                      unsaid.empty() ? "" : "; without words for: ", fmt::join(unsaid, ", "));
 }
 
+std::string check_lines(const jobs::PlanCheck& check) {
+  std::string text = fmt::format(
+      "  programs     {} of {}{}: every message and sum has its partners; {}\n",
+      counted(check.steps, "step"), counted(static_cast<std::uint64_t>(check.ranks), "rank"),
+      check.is_smaller ? ", two on each axis for all that are there" : "",
+      check.is_computed ? "in the prime field they compute the model"
+                        : "not computed: " + check.why_not_computed);
+  if (!check.uncut.empty())
+    text += fmt::format(
+        "  not cut      {}{}: parts would exchange something in between\n", check.uncut.front(),
+        check.uncut.size() == 1 ? "" : fmt::format(" and {} more", check.uncut.size() - 1));
+  return text;
+}
+
 std::string bound_line(const jobs::PlanOutcome& outcome) {
   const parallel::StepBound& bound = outcome.lower_bound;
   return fmt::format(
@@ -129,6 +143,7 @@ std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& 
                         counted(outcome.opaque.size(), "operator"), outcome.opaque.front(),
                         outcome.opaque.size() > 1 ? ", ..." : "");
   if (extras.annotations) text += annotations_line(*extras.annotations);
+  if (extras.check) text += check_lines(*extras.check);
   if (!outcome.rivals.empty() || !outcome.refused.empty()) text += "\n" + rivals_table(outcome);
   return text;
 }
@@ -168,6 +183,13 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
   if (outcome.data_parallel_us > 0)
     json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.time.total_us;
   if (extras.told_us) json["part_by_part_us"] = *extras.told_us;
+  if (extras.check)
+    json["check"] = {{"ranks", extras.check->ranks},
+                     {"is_smaller", extras.check->is_smaller},
+                     {"steps", extras.check->steps},
+                     {"computed", extras.check->is_computed},
+                     {"why_not_computed", extras.check->why_not_computed},
+                     {"not_cut", extras.check->uncut}};
   if (extras.annotations)
     json["onnx"] = {{"nodes", extras.annotations->nodes},
                     {"tensors", extras.annotations->tensors},

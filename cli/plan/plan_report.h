@@ -5,6 +5,7 @@
 #include <string>
 
 #include "jobs/plan/plan_annotations.h"
+#include "jobs/run/check_plan.h"
 
 namespace soapstone::cli {
 
@@ -12,6 +13,7 @@ namespace soapstone::cli {
 struct PlanReportExtras {
   std::optional<double> told_us;  ///< What a step takes in its pictures.
   std::optional<jobs::AnnotationReport> annotations;
+  std::optional<jobs::PlanCheck> check;
 };
 
 std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& extras);

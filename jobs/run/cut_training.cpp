@@ -50,7 +50,12 @@ core::Result<CutTraining> cut_training(const MarkedModel& forward,
   }
   SOAPSTONE_ASSIGN_OR_RETURN(parallel::TrainingStep step,
                              parallel::training_step(form.graph, options));
-  SOAPSTONE_ASSIGN_OR_RETURN(StandardStep standard, standard_step(std::move(step), context));
+  auto written = standard_step(step, context);
+  // Some gradients would take tables that are too large.
+  if (!written && written.error().code == core::ErrorCode::kUnsupported)
+    written = step_by_laws(std::move(step), context);
+  if (!written) return written.error();
+  StandardStep& standard = *written;
   context.progress.stage("cutting the step");
   const parallel::GraphLoops loops = parallel::graph_loops(forward.graph, forward.is_weight);
   const parallel::CutGraph planned{forward.graph, loops, forward.is_weight};

@@ -4,16 +4,13 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/base/file_io.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/run/checkpoint.h"
 #include "jobs/run/cut_training.h"
 #include "models/onnx/training_notes.h"
-#include "ops/analysis/analysis.h"
 #include "parallel/lowering/lowering.h"
-#include "parallel/lowering/plan_check.h"
 #include "parallel/lowering/step_cuts.h"
 #include "parallel/plans/plan_cuts.h"
 #include "parallel/running/cut_sums.h"
@@ -21,9 +18,6 @@
 
 namespace soapstone::jobs {
 namespace {
-
-/// Operations of a model that are run in the prime field without being asked: about a second.
-constexpr double kMostCheckedWork = 2e7;
 
 /// Errors: kUsage for settings of training where the plan is for inference; kUnsupported for a
 /// dropout.
@@ -76,12 +70,6 @@ double accepted_error(const PreparedRun& prepared, core::TensorId output) {
   if (!prepared.training || prepared.plan.optimizer < parallel::Optimizer::kAdam) return 0;
   return prepared.training->weights.contains(output) ? kShare * prepared.training->learning_rate
                                                      : 0;
-}
-
-double work_of_model(const core::Graph& graph) {
-  double work = 0;
-  for (const core::NodeId id : graph.order()) work += ops::work_of(graph, id).flops;
-  return work;
 }
 
 /// The preset of this machine has the present speed of its processors, which may change.
@@ -175,28 +163,6 @@ core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::P
   if (!request.training.resume.empty())
     SOAPSTONE_RETURN_IF_ERROR(load_checkpoint(request.training.resume, prepared));
   return prepared;
-}
-
-core::Result<ProgramCheck> check_prepared(const PreparedRun& prepared, const Context& context) {
-  const core::Graph& graph = prepared.model.planned.graph;
-  if (const double work = work_of_model(graph); work > kMostCheckedWork)
-    return ProgramCheck{false, fmt::format("the model takes {:.2g} operations, more than {:.2g}",
-                                           work, kMostCheckedWork)};
-  context.progress.stage("checking the programs in the prime field");
-  const auto difference = parallel::check_programs(graph, prepared.programs, 1);
-  if (!difference && difference.error().code == core::ErrorCode::kUnsupported)
-    return ProgramCheck{false, difference.error().to_string()};
-  if (!difference) return difference.error();
-  if (!*difference) return ProgramCheck{true, {}};
-  const parallel::PlanDifference& first = **difference;
-  const std::string who =
-      first.rank < 0 ? "no rank has" : fmt::format("rank {} has another", first.rank);
-  return core::Error{
-      core::ErrorCode::kInternal,
-      fmt::format("the programs of the ranks do not compute the model: {} element [{}] of '{}'",
-                  who, fmt::join(first.index, ", "), prepared.names[first.tensor.index()]),
-      {},
-      "this is a fault of soapstone: please report it with the plan and the model"};
 }
 
 namespace {

@@ -46,10 +46,6 @@ core::Result<parallel::PlanDocument> read_plan(const RunPlanRequest& request);
 core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::PlanDocument plan,
                                       const Context& context);
 
-/// Runs the programs in the prime field, if the model is small enough. Errors: kInternal if they do
-/// not compute the model.
-core::Result<ProgramCheck> check_prepared(const PreparedRun& prepared, const Context& context);
-
 /// By input of the rank's program: its piece of what it holds all the time, or null; of what a step
 /// replaces, which is all null in inference; of the data of a batch.
 std::vector<core::LiteralPtr> fixed_pieces(const PreparedRun& prepared, std::size_t rank);

@@ -117,7 +117,9 @@ class RunJob {
     SOAPSTONE_RETURN_IF_ERROR(check_ranks(request_, outcome.plan, world_));
     SOAPSTONE_ASSIGN_OR_RETURN(PreparedRun prepared, prepare_run(request_, outcome.plan, context_));
     if (is_first()) {
-      SOAPSTONE_ASSIGN_OR_RETURN(outcome.program_check, check_prepared(prepared, context_));
+      SOAPSTONE_ASSIGN_OR_RETURN(outcome.program_check,
+                                 check_in_field(prepared.model.planned.graph, prepared.programs,
+                                                prepared.names, context_));
     }
     return prepared;
   }

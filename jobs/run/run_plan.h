@@ -11,6 +11,7 @@
 #include "jobs/base/context.h"
 #include "jobs/devices/devices.h"
 #include "jobs/plan/planned_model.h"
+#include "jobs/run/program_check.h"
 #include "jobs/run/result_check.h"
 #include "parallel/plans/plan_document.h"
 #include "parallel/running/run_figures.h"
@@ -47,12 +48,6 @@ struct RunPlanRequest {
   bool tells_step = false;    ///< The plan's own step is simulated part by part, for pictures.
   DeviceRequest device;       ///< On which each rank computes.
   double time_limit_s = 300;  ///< Most seconds that a rank waits for another one.
-};
-
-/// Whether the programs of the ranks were shown to compute the model, before they ran.
-struct ProgramCheck {
-  bool is_done = false;
-  std::string why_not;  ///< Where it is not done.
 };
 
 struct RunPlanOutcome {

@@ -20,7 +20,7 @@ std::size_t count_gradients(const parallel::TrainingStep& step) {
 
 }  // namespace
 
-core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Context& context) {
+core::Result<StandardStep> step_by_laws(parallel::TrainingStep step, const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(
       const auto rules,
       read_believed_instances((rules_folder() / "gradients.rules").string(), context));
@@ -28,11 +28,17 @@ core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Cont
   const std::size_t all = count_gradients(step);
   context.progress.stage("rewriting gradients");
   SOAPSTONE_ASSIGN_OR_RETURN(
-      step, parallel::with_ordinary_gradients(std::move(step), rules::RuleSet(rules)));
-  result.composed = count_gradients(step);
-  result.by_law = all - result.composed;
+      result.step, parallel::with_ordinary_gradients(std::move(step), rules::RuleSet(rules)));
+  result.by_law = all - count_gradients(result.step);
+  return result;
+}
+
+core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Context& context) {
+  SOAPSTONE_ASSIGN_OR_RETURN(StandardStep result, step_by_laws(std::move(step), context));
   SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
-  SOAPSTONE_ASSIGN_OR_RETURN(result.step, parallel::with_standard_operators(std::move(step)));
+  result.composed = count_gradients(result.step);
+  SOAPSTONE_ASSIGN_OR_RETURN(result.step,
+                             parallel::with_standard_operators(std::move(result.step)));
   return result;
 }
 

@@ -19,4 +19,8 @@ struct StandardStep {
 /// those of reading the laws; kUnsupported, with the node, if a gradient cannot be composed.
 core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Context& context);
 
+/// The same by laws alone: gradients without one keep their operators, for which devices may have
+/// slow kernels only. Errors: those of reading the laws.
+core::Result<StandardStep> step_by_laws(parallel::TrainingStep step, const Context& context);
+
 }  // namespace soapstone::jobs

@@ -26,4 +26,10 @@ core::Result<std::optional<PlanDifference>> check_programs(const core::Graph& gr
                                                            const std::vector<RankProgram>& programs,
                                                            std::uint64_t seed);
 
+/// Whether all ranks come to their end: what one waits for is sent by another one, in that order
+/// and with as many elements, and all ranks of a group come to its reductions. Computes nothing, so
+/// that it takes no time that depends on sizes. Errors: kInternal says which rank waits, or what
+/// does not fit.
+core::Status check_exchanges(const std::vector<RankProgram>& programs);
+
 }  // namespace soapstone::parallel

@@ -47,7 +47,8 @@ enum class JoinedValues : std::uint8_t { kSum, kMax, kMin };
 /// Each rank of the group has a value of the same type, and gets what all of them come to. They are
 /// joined in the order of the group.
 struct AllReduceStep {
-  std::size_t number = 0;  ///< The same on all ranks of the group, on no other step.
+  std::size_t number =
+      0;  ///< The same on all ranks of the group, which have no other step with it.
   core::TensorId tensor;
   JoinedValues joined = JoinedValues::kSum;
   std::vector<std::int64_t> group;  ///< Ranks, ascending.

@@ -98,6 +98,35 @@ TEST(ProgramCheck, SeesThatARankWaitsForEver) {
   EXPECT_NE(difference.error().message.find("rank 0 waits for ever"), std::string::npos);
 }
 
+TEST(ExchangeCheck, SeesWhatHasNoPartner) {
+  CutProduct product;
+  EXPECT_TRUE(check_exchanges(product.programs).ok());
+  product.programs[1].steps.clear();
+  const auto waits = check_exchanges(product.programs);
+  ASSERT_FALSE(waits.ok());
+  EXPECT_NE(waits.error().message.find("rank 0 waits for ever"), std::string::npos);
+}
+
+TEST(ExchangeCheck, SeesSumsOfUnlikeElements) {
+  CutProduct product;
+  const RankValueId summand = product.first_step<AllReduceStep>(1).from;
+  product.programs[1].values[summand.index()].shape.push_back(1);
+  const auto differ = check_exchanges(product.programs);
+  ASSERT_FALSE(differ.ok());
+  EXPECT_NE(differ.error().message.find("with other elements"), std::string::npos);
+}
+
+TEST(ExchangeCheck, SeesMessagesThatNobodyTakes) {
+  CutProduct product;
+  MessageStep step;
+  step.sent.push_back(
+      {1000, 1, product.net.graph.outputs()[0], product.programs[0].outputs[0].value});
+  product.programs[0].steps.emplace_back(step);
+  const auto left = check_exchanges(product.programs);
+  ASSERT_FALSE(left.ok());
+  EXPECT_NE(left.error().message.find("does not take"), std::string::npos);
+}
+
 TEST(ProgramCheck, SeesThatAPieceOfAResultIsMissing) {
   CutProduct product;
   for (RankProgram& program : product.programs) program.outputs.clear();

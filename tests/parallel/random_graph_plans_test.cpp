@@ -18,6 +18,7 @@ TEST_P(RandomGraphPlan, ComputesTheGraph) {
     const auto run = random_run(net, random, random.draw(2), GetParam());
     if (!run && run.error().code == core::ErrorCode::kUnsupported) continue;
     ASSERT_TRUE(run.ok()) << "plan " << seed << ": " << run.error().to_string();
+    EXPECT_TRUE(check_exchanges(run->programs).ok());
     const auto difference = check_programs(run->graph, run->programs, 1);
     ASSERT_TRUE(difference.ok()) << "plan " << seed << ": " << difference.error().to_string();
     ASSERT_FALSE(*difference) << "plan " << seed << ": rank " << (*difference)->rank;

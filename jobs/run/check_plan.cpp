@@ -1,0 +1,100 @@
+// See check_plan.h.
+#include "jobs/run/check_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "jobs/run/cut_training.h"
+#include "jobs/run/program_check.h"
+#include "parallel/lowering/lowering.h"
+#include "parallel/lowering/plan_check.h"
+#include "parallel/plans/plan_cuts.h"
+#include "parallel/running/run_figures.h"
+
+namespace soapstone::jobs {
+namespace {
+
+/// Ranks and microbatches together, of which all are written out.
+constexpr std::int64_t kMostLanes = 64;
+
+/// The same plan on at most two positions an axis. Grains of an uneven axis stay as they are.
+parallel::PlanDocument on_fewer_devices(parallel::PlanDocument plan) {
+  constexpr std::int64_t kPositions = 2;
+  std::int64_t devices = plan.shape.stages;
+  for (parallel::PlanAxis& axis : plan.axes) {
+    if (axis.shares.empty()) axis.size = std::min(axis.size, kPositions);
+    devices *= axis.size;
+  }
+  plan.shape.model = plan.axes[0].size;
+  plan.shape.any = plan.axes[1].size;
+  plan.shape.batch = plan.axes[2].size;
+  plan.shape.microbatches = std::min(plan.shape.microbatches, kPositions);
+  plan.devices = devices;
+  return plan;
+}
+
+std::vector<core::TensorId> trained_inputs(const MarkedModel& model) {
+  std::vector<core::TensorId> trained;
+  for (std::size_t k = 0; k < model.is_weight.size(); ++k) {
+    const core::TensorId id(k);
+    if (!model.is_weight[k] || !model.graph.contains(id)) continue;
+    const core::Tensor& tensor = model.graph.tensor(id);
+    if (!tensor.producer.valid() && core::is_floating(tensor.type.data_type) &&
+        !tensor.type.shape.empty())
+      trained.push_back(id);
+  }
+  return trained;
+}
+
+/// The graph that ranks run, with their programs.
+struct Written {
+  core::Graph graph;
+  std::vector<parallel::RankProgram> programs;
+  std::vector<std::string> uncut;
+};
+
+core::Result<Written> write_programs(const MarkedModel& model, const parallel::PlanDocument& plan,
+                                     const Context& context) {
+  if (plan.is_training) {
+    const MarkedModel forward = with_loss(model, context);
+    SOAPSTONE_ASSIGN_OR_RETURN(CutTraining training,
+                               cut_training(forward, trained_inputs(forward), plan, context));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto programs,
+                               parallel::lower(training.step.graph, training.cut.loops,
+                                               training.cut.is_weight, training.cut.cuts));
+    return Written{training.step.graph, std::move(programs), std::move(training.uncut)};
+  }
+  const parallel::GraphLoops loops = parallel::graph_loops(model.graph, model.is_weight);
+  SOAPSTONE_ASSIGN_OR_RETURN(parallel::PlannedCuts cuts,
+                             parallel::cuts_of(plan, model.graph, loops, model.is_weight));
+  const parallel::CutGraph cut{model.graph, loops, model.is_weight};
+  std::vector<std::string> uncut = uncut_without_parts(cut, cuts);
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      auto programs,
+      parallel::lower(model.graph, loops, model.is_weight,
+                      parallel::with_microbatches(cut, cuts, plan.shape.microbatches)));
+  return Written{model.graph, std::move(programs), std::move(uncut)};
+}
+
+}  // namespace
+
+core::Result<PlanCheck> check_plan(const MarkedModel& model, const parallel::PlanDocument& plan,
+                                   const Context& context) {
+  PlanCheck check;
+  check.is_smaller = plan.devices * plan.shape.microbatches > kMostLanes;
+  const parallel::PlanDocument checked = check.is_smaller ? on_fewer_devices(plan) : plan;
+  SOAPSTONE_ASSIGN_OR_RETURN(Written written, write_programs(model, checked, context));
+  context.progress.stage("checking the programs of ranks");
+  check.ranks = static_cast<std::int64_t>(written.programs.size());
+  check.uncut = std::move(written.uncut);
+  for (const parallel::RankProgram& program : written.programs) check.steps += program.steps.size();
+  SOAPSTONE_RETURN_IF_ERROR(parallel::check_exchanges(written.programs));
+  SOAPSTONE_ASSIGN_OR_RETURN(const ProgramCheck computed,
+                             check_in_field(written.graph, written.programs,
+                                            parallel::tensor_names(written.graph), context));
+  check.is_computed = computed.is_done;
+  check.why_not_computed = computed.why_not;
+  return check;
+}
+
+}  // namespace soapstone::jobs

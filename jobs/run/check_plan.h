@@ -1,0 +1,32 @@
+// check_plan(): whether a plan that was just made can be run, without weights and without ranks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "jobs/base/context.h"
+#include "jobs/plan/planned_model.h"
+#include "parallel/plans/plan_document.h"
+
+namespace soapstone::jobs {
+
+struct PlanCheck {
+  std::int64_t ranks = 0;          ///< Whose programs were written.
+  bool is_smaller = false;         ///< On fewer devices and microbatches than the plan has.
+  std::size_t steps = 0;           ///< Of all programs: graphs and exchanges.
+  bool is_computed = false;        ///< The programs ran in the prime field.
+  std::string why_not_computed;    ///< Where they did not.
+  std::vector<std::string> uncut;  ///< What the plan cuts and a run does not.
+};
+
+/// Writes the programs of ranks for a plan of `model`, without its loss, and checks that each
+/// message and sum has its partners; a model of few operations is also computed in the prime field.
+/// Ranks along an axis of the mesh differ in nothing but the places of their pieces: where there
+/// are many, programs are written for two positions on each axis and for two microbatches. Errors:
+/// kUnsupported names what cannot be run; kInternal: the programs are wrong.
+core::Result<PlanCheck> check_plan(const MarkedModel& model, const parallel::PlanDocument& plan,
+                                   const Context& context);
+
+}  // namespace soapstone::jobs
