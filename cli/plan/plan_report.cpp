@@ -74,6 +74,7 @@ std::string annotations_line(const jobs::AnnotationReport& annotations) {
 }
 
 std::string check_lines(const jobs::PlanCheck& check) {
+  if (!check.why_not.empty()) return fmt::format("  programs     not checked: {}\n", check.why_not);
   std::string text = fmt::format(
       "  programs     {} of {}{}: every message and sum has its partners; {}\n",
       counted(check.steps, "step"), counted(static_cast<std::uint64_t>(check.ranks), "rank"),
@@ -184,7 +185,8 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
     json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.time.total_us;
   if (extras.told_us) json["part_by_part_us"] = *extras.told_us;
   if (extras.check)
-    json["check"] = {{"ranks", extras.check->ranks},
+    json["check"] = {{"why_not", extras.check->why_not},
+                     {"ranks", extras.check->ranks},
                      {"is_smaller", extras.check->is_smaller},
                      {"steps", extras.check->steps},
                      {"computed", extras.check->is_computed},

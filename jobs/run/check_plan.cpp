@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "jobs/run/cut_training.h"
 #include "jobs/run/program_check.h"
 #include "parallel/lowering/lowering.h"
@@ -16,6 +18,9 @@ namespace {
 
 /// Ranks and microbatches together, of which all are written out.
 constexpr std::int64_t kMostLanes = 64;
+
+/// Writing the programs of more takes minutes and gigabytes.
+constexpr std::size_t kMostOperators = 2500;
 
 /// The same plan on at most two positions an axis. Grains of an uneven axis stay as they are.
 parallel::PlanDocument on_fewer_devices(parallel::PlanDocument plan) {
@@ -81,6 +86,11 @@ core::Result<Written> write_programs(const MarkedModel& model, const parallel::P
 core::Result<PlanCheck> check_plan(const MarkedModel& model, const parallel::PlanDocument& plan,
                                    const Context& context) {
   PlanCheck check;
+  if (const std::size_t operators = model.graph.order().size(); operators > kMostOperators) {
+    check.why_not =
+        fmt::format("the model has {} operators, more than {}", operators, kMostOperators);
+    return check;
+  }
   check.is_smaller = plan.devices * plan.shape.microbatches > kMostLanes;
   const parallel::PlanDocument checked = check.is_smaller ? on_fewer_devices(plan) : plan;
   SOAPSTONE_ASSIGN_OR_RETURN(Written written, write_programs(model, checked, context));

@@ -100,6 +100,19 @@ class RunTraining(unittest.TestCase):
             self.assertTrue(report["equal"])
             self.assertGreater(len(report["results"]), 9)
 
+    def test_a_plan_is_checked_without_running_it(self):
+        for options in (["--train", "--strategy", "zero-3"], ["--strategy", "data"]):
+            done = run("plan-graph", *MODEL, *options, "--topology", "k80x4-ib", "--devices", "4",
+                       "--check", "--json", "-")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            check = json.loads(done.stdout)["check"]
+            self.assertEqual((check["ranks"], check["computed"]), (4, True))
+        done = run("plan-graph", *MODEL[:-1], "1024", "--train", "--topology", "dgx-a100x128",
+                   "--strategy", "data", "--check", "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        check = json.loads(done.stdout)["check"]
+        self.assertEqual((check["ranks"], check["is_smaller"]), (2, True))
+
     def test_settings_of_training_are_for_plans_that_train(self):
         self.fails(2, "the plan is for inference", self.inference, *MODEL, "--virtual", "--checkpoint",
                    self.folder / "none.npz")
