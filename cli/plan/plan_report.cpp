@@ -188,7 +188,7 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
     json["check"] = {{"why_not", extras.check->why_not},
                      {"ranks", extras.check->ranks},
                      {"is_smaller", extras.check->is_smaller},
-                     {"steps", extras.check->steps},
+                     {"graphs_and_exchanges", extras.check->steps},
                      {"computed", extras.check->is_computed},
                      {"why_not_computed", extras.check->why_not_computed},
                      {"not_cut", extras.check->uncut}};

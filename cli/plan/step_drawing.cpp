@@ -238,7 +238,7 @@ class StepDrawing {
     write(kLeft + kWidth + 6, top + kLane * 0.65, fmt::format("{:.1f} % idle", 100 * idle_share));
   }
 
-  /// What a rank waits in an exchange is left white.
+  /// Time that a rank waits in an exchange is left white.
   void draw_measured() {
     for (std::size_t rank = 0; rank < measured_.size(); ++rank) {
       const parallel::MeasuredLane& lane = measured_[rank];

@@ -6,7 +6,7 @@
 
 namespace soapstone::jobs {
 
-/// Of one rank; beside others, on average.
+/// Rates of one rank; beside others, on average.
 struct ComputeRate {
   double alone = 0, together = 0;
   /// How many times as long it takes beside others; 1 at least: less is chance.

@@ -1,4 +1,4 @@
-// What ranks need to time something together.
+// A clock for what ranks do together.
 #pragma once
 
 #include <functional>

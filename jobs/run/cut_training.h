@@ -18,7 +18,7 @@ namespace soapstone::jobs {
 struct CutTraining {
   parallel::TrainingStep step;
   parallel::CutStep cut;
-  /// What the plan cuts and the run does not: `softmax along model`.
+  /// Loops that the plan cuts and the run does not: `softmax along model`.
   std::vector<std::string> uncut;
 };
 

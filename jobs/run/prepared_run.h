@@ -55,7 +55,8 @@ std::vector<core::LiteralPtr> data_pieces(const PreparedRun& prepared, std::size
 /// Inputs of a step that all ranks have alike: its number, from 1 on, and the learning rate.
 std::map<core::TensorId, core::LiteralPtr> numbers_of_step(const PreparedTraining& training,
                                                            std::int64_t step);
-/// What the whole model is given on one device, by input; in training, of the run's first step.
+/// Values that the whole model is given on one device, by input; in training, of the run's first
+/// step.
 std::vector<core::Literal> whole_inputs(const PreparedRun& prepared);
 
 }  // namespace soapstone::jobs

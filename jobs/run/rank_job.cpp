@@ -21,7 +21,8 @@ using parallel::RankRunner;
 using parallel::RankStepTime;
 using runtime::Collectives;
 
-/// Of the times of runs: what else happens on the machine can only make one slower.
+/// The quantile of the times of runs that is told: other work of the machine can only make one
+/// slower.
 constexpr double kLowQuantile = 0.2;
 
 template <class T>
@@ -152,7 +153,7 @@ class RankJob {
     return core::Done{};
   }
 
-  /// Of the state behind so many steps of this run.
+  /// Writes the state behind so many steps of this run.
   core::Status write_checkpoint(int steps) {
     if (request_.training.checkpoint.empty()) return core::Done{};
     SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<ComputedPiece> pieces,

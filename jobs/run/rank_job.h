@@ -1,4 +1,4 @@
-// What one rank does of a run: it takes its pieces, compiles, runs and tells the first rank.
+// The part of one rank in a run: it takes its pieces, compiles, runs and tells the first rank.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace soapstone::jobs {
 
-/// What the first rank knows of all when they have run.
+/// The first rank knows this of all when they have run.
 struct RanksOutcome {
   std::vector<double> step_us;  ///< By timed run.
   std::size_t chosen = 0;       ///< The run that a low quantile of them is.

@@ -33,7 +33,7 @@ core::Status take_weights(const PlannedModelRequest& request, RunModel& model) {
   return core::Done{};
 }
 
-/// What a file calls its weights.
+/// Finds the tensors that a file calls its weights.
 core::Status find_trained(const std::string& path, RunModel& model) {
   SOAPSTONE_ASSIGN_OR_RETURN(const models::TrainingNotes notes, models::read_training_notes(path));
   const core::Graph& graph = model.planned.graph;

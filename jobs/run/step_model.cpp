@@ -23,7 +23,7 @@ core::LiteralPtr zeros_of(const core::TensorType& type) {
       ops::filled_literal(type.data_type, *core::concrete(type.shape), 0));
 }
 
-/// Of an array, how many batches it is; none if it is no such thing.
+/// The number of batches that an array is; none if it is no such thing.
 std::optional<std::int64_t> batch_count(const core::Literal& array, const core::TensorType& type) {
   const core::Dims dims = *core::concrete(type.shape);
   if (array.data_type() != type.data_type) return std::nullopt;

@@ -13,8 +13,8 @@
 
 namespace soapstone::jobs {
 
-/// What a step reads beside data, and what takes the place of what behind it. Tensors are of the
-/// step's graph.
+/// The inputs of a step beside data, and which result takes the place of which input behind it.
+/// Tensors are of the step's graph.
 struct PreparedTraining {
   core::TensorId loss;
   core::TensorId rate;  ///< An f32 scalar.

@@ -126,7 +126,8 @@ core::Result<TrainOutcome> train(const TrainRequest& request, const Context& con
   outcome.composed = written->composed;
   describe(model, frozen, written->step, outcome);
   context.progress.stage("writing " + request.output);
-  SOAPSTONE_RETURN_IF_ERROR(write_step(model, std::move(written->step), request.optimizer, outcome));
+  SOAPSTONE_RETURN_IF_ERROR(
+      write_step(model, std::move(written->step), request.optimizer, outcome));
   return outcome;
 }
 

@@ -188,7 +188,7 @@ std::optional<Candidate> PartCandidates::larger() {
   for (std::int64_t more = 0; more <= (halos.empty() ? 0 : kMost); ++more)
     for (std::int64_t before = 0; before <= more; ++before)
       if (auto candidate = with_more(before, more - before)) return candidate;
-  // Of a join's result, the part of one operand may lie anywhere.
+  // The part of one operand may lie anywhere in the result of a join.
   std::int64_t all = 0;
   for (const Halo& halo : halos) all = std::max(all, read[halo.input].tensor_dims()[halo.dim]);
   if (all > 0)

@@ -14,7 +14,7 @@ namespace soapstone::parallel {
 /// A piece of a tensor for each lane that needs some of it.
 using PiecesOfLanes = std::map<std::int64_t, TensorPiece>;
 
-/// Where pieces are needed.
+/// Pieces that a node needs, and when.
 struct Demand {
   PiecesOfLanes pieces;
   std::int32_t piece_of_model = 0;

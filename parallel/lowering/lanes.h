@@ -16,7 +16,7 @@ class Lanes {
   /// Precondition: with several microbatches, the mesh has fewer than kMostAxes axes.
   explicit Lanes(const PlannedCuts& cuts);
 
-  /// Of lanes. Its last axis is that of microbatches, if there are several.
+  /// The mesh of lanes. Its last axis is that of microbatches, if there are several.
   const RankMesh& mesh() const { return mesh_; }
   std::int64_t stage_count() const { return stages_; }
   std::int64_t rank_count() const { return mesh_.rank_count() / microbatches_; }

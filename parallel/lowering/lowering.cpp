@@ -106,8 +106,8 @@ class Lowering {
     return node.name.empty() ? std::string(node.op->name) : node.name;
   }
 
-  /// What microbatches cut runs for each of them; what reads their results and is not cut runs
-  /// behind all of them; what depends on neither runs with the first one.
+  /// A node that microbatches cut runs for each of them; one that reads their results and is not
+  /// cut runs behind all of them; one that depends on neither runs with the first one.
   core::Result<Run> run_of(core::NodeId id) const {
     Run run;
     run.id = id;

@@ -31,7 +31,7 @@ struct PlannedCuts {
   std::map<core::TensorId, core::TensorId> replaced = {};
 };
 
-/// Of a forward pass over the whole batch, whatever the microbatches of the plan.
+/// The cuts of a forward pass over the whole batch, whatever the microbatches of the plan.
 PlannedCuts cuts_of(const MeshPlan& plan);
 
 }  // namespace soapstone::parallel

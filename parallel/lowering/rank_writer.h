@@ -15,8 +15,8 @@ namespace soapstone::parallel {
 
 class RankWriter {
  public:
-  /// What is added from now on belongs to this pass; they are numbered in the order in which they
-  /// will run. Pass 0 is there from the beginning.
+  /// All that is added from now on belongs to this pass; passes are numbered in the order in which
+  /// they will run. Pass 0 is there from the beginning.
   void select(std::size_t pass);
   /// The pass that makes a value; 0 for one that is given.
   std::size_t pass_of(RankValueId value) const { return made_in_[value.index()]; }

@@ -200,7 +200,7 @@ class StepCutter {
  private:
   std::vector<bool> weights_of_step() const {
     std::vector<bool> is_weight(step_.graph.tensor_bound(), false);
-    // What is computed from weights that are trained is no weight.
+    // A tensor that is computed from weights that are trained is no weight.
     for (std::size_t k = 0; k < model_.is_weight.size(); ++k)
       if (const core::TensorId id(k); model_.is_weight[k] && step_.graph.contains(id))
         is_weight[k] = step_.graph.is_constant_expression(id) || step_.graph.tensor(id).is_input();
@@ -358,7 +358,7 @@ class StepCutter {
     return result_.loops.origins[id.index()][static_cast<std::size_t>(loop)];
   }
 
-  /// What moves the elements of a sum does so before it is added up.
+  /// A node that moves the elements of a sum does so before it is added up.
   bool passes_sums(core::NodeId id, std::size_t axis, const LoopChooser& chooser) const {
     return moves_sums(step_.graph, id) &&
            std::ranges::any_of(step_.graph.node(id).inputs, [&](core::TensorId input) {

@@ -21,10 +21,10 @@ std::string digit_name(const Digits::Digit& digit);
 /// None: it is no such name.
 std::optional<Digits::Digit> parse_digit_name(std::string_view name);
 
-/// What the plan says of the nodes and weights of its model, of a forward pass over the whole
-/// batch. `loops` and `is_weight` (by tensor) are those of the graph. Precondition: check_belongs()
-/// finds nothing. Errors: kInvalidInput if a weight is cut along a digit that no node of the model
-/// has.
+/// The cuts that the plan says of the nodes and weights of its model, of a forward pass over the
+/// whole batch. `loops` and `is_weight` (by tensor) are those of the graph. Precondition:
+/// check_belongs() finds nothing. Errors: kInvalidInput if a weight is cut along a digit that no
+/// node of the model has.
 core::Result<PlannedCuts> cuts_of(const PlanDocument& document, const core::Graph& graph,
                                   const GraphLoops& loops, const std::vector<bool>& is_weight);
 

@@ -23,7 +23,7 @@ struct WaitOptions {
   std::optional<std::chrono::milliseconds> time_limit;  ///< For each message; none: for ever.
 };
 
-/// What a rank waits for, written out only if it fails.
+/// The thing that a rank waits for, written out only if it fails.
 class CallName {
  public:
   virtual ~CallName() = default;

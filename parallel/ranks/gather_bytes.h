@@ -1,4 +1,4 @@
-// What ranks of the host's memory tell each other as bytes.
+// Bytes that ranks of the host's memory tell each other.
 #pragma once
 
 #include <cstddef>

@@ -44,7 +44,7 @@ class RankRunner {
   /// graphs, which the others do not know of, and kUnavailable if an exchange fails.
   core::Result<std::vector<core::LiteralPtr>> run(const std::vector<core::LiteralPtr>& inputs);
 
-  /// Of the last run, by step of the program.
+  /// Times of the last run, by step of the program.
   std::span<const RankStepTime> times() const { return times_; }
   /// The most bytes at once, over all runs: of values, of weights and of what graphs work in.
   std::size_t peak_bytes() const { return most_live_bytes_ + weight_bytes_ + working_->bytes(); }

@@ -1,4 +1,4 @@
-// What the times of all ranks of a run say: how long ranks computed, exchanged and waited.
+// Figures from the times of all ranks of a run: how long ranks computed, exchanged and waited.
 #pragma once
 
 #include <cstdint>

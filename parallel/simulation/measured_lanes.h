@@ -1,4 +1,4 @@
-// What ranks did when, as measured: lanes for pictures and traces beside simulated ones.
+// The steps of ranks, as measured: lanes for pictures and traces beside simulated ones.
 #pragma once
 
 #include <string>

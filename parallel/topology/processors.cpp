@@ -34,7 +34,7 @@ struct DestroyTopology {
 };
 using HwlocTopology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, DestroyTopology>;
 
-/// Of the threads that this process may run on; of all, if it is one of several that mpirun started
+/// The threads that this process may run on; all, if it is one of several that mpirun started
 /// and bound to some of them. None if hwloc cannot tell.
 HwlocTopology usable_threads() {
   hwloc_topology_t loaded = nullptr;

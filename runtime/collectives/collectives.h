@@ -54,7 +54,7 @@ class Collectives {
   /// they are sent.
   virtual core::Status send(const Elements& data, int to) = 0;
   virtual core::Status receive(const Elements& data, int from) = 0;
-  /// What is called in between starts together, at end_group() at the latest, so that no order of
+  /// Calls in between start together, at end_group() at the latest, so that no order of
   /// messages can block. Groups do not nest.
   virtual core::Status begin_group() = 0;
   virtual core::Status end_group() = 0;

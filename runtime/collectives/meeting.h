@@ -46,7 +46,7 @@ class Meeting {
   int name_of(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
 
  private:
-  /// What a meeting shares with those of its subsets.
+  /// State that a meeting shares with those of its subsets.
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;

@@ -17,7 +17,7 @@ class WorkingMemory {
   /// A block of at least so many bytes: the last one, if that is as large. All stay until the end.
   /// Errors: kUnavailable.
   core::Result<DeviceAddress> take(std::size_t bytes);
-  /// Of all blocks.
+  /// The size of all blocks.
   std::size_t bytes() const { return bytes_; }
 
  private:

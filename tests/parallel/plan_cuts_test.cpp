@@ -18,7 +18,7 @@ TEST(DigitName, IsReadAsItWasWritten) {
     EXPECT_FALSE(parse_digit_name(name)) << name;
 }
 
-/// What lowering reads of the layouts of weights.
+/// The part of the layouts of weights that lowering reads.
 std::vector<Layout> read_layouts(const std::vector<Layout>& layouts,
                                  const std::vector<bool>& is_weight) {
   std::vector<Layout> result(layouts.size());

@@ -19,7 +19,7 @@ namespace {
 
 using Values = std::vector<core::LiteralPtr>;
 
-/// What the program of a rank gives on random inputs.
+/// Results of the program of a rank on random inputs.
 core::Result<Values> outputs_of(const RandomRun& run, std::size_t rank,
                                 runtime::Collectives& ranks) {
   const std::vector<core::Literal> inputs = runtime::random_inputs(run.graph, 5);

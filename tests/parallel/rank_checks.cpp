@@ -51,7 +51,7 @@ void draw(std::mt19937_64& random, DataType type, std::byte* element) {
   std::memcpy(element, &bits, core::size_bytes(type));
 }
 
-/// What a rank gives: every rank can make it for all.
+/// The elements that a rank gives: every rank can make it for all.
 Record input_of(int rank, std::size_t count, DataType type) {
   std::mt19937_64 random(static_cast<std::uint64_t>(rank) * 1009 + count * 31 +
                          static_cast<std::uint64_t>(type));

@@ -1,4 +1,4 @@
-// What every implementation of collective operations on the host has to do, as checks that each
+// Duties of every implementation of collective operations on the host, as checks that each
 // rank runs: on virtual ranks, and on processes.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace {
 
 using Record = std::vector<std::byte>;
 
-/// What each virtual rank records.
+/// The record of each virtual rank.
 std::vector<Record> virtual_records(int size, const test::RankCheck& check) {
   auto ranks = runtime::make_virtual_ranks(size);
   std::vector<Record> records(ranks.size());

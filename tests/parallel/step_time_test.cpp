@@ -154,7 +154,8 @@ TEST(StepTime, AWeightOfTwoStagesLiesOnBoth) {
   std::array<double, 2> bytes{};
   for (std::size_t n = 0; n < plan.estimates.size(); ++n)
     if (plan.piece_of_node[n] >= 0)
-      bytes[static_cast<std::size_t>(stage_of(plan, core::NodeId(n)))] += plan.estimates[n].weight_bytes;
+      bytes[static_cast<std::size_t>(stage_of(plan, core::NodeId(n)))] +=
+          plan.estimates[n].weight_bytes;
   double table = 0;
   for (const HeldWeight& weight : plan.sharding.weights)
     table = std::max(table, weight.weight_bytes + weight.gradient_bytes + weight.state_bytes);

@@ -14,7 +14,7 @@ namespace {
 
 using core::DataType;
 
-/// Of one vector a rank.
+/// The reduction of one vector a rank.
 template <class T>
 std::vector<T> reduce(const std::vector<std::vector<T>>& ranks, DataType type,
                       Reduction reduction) {
