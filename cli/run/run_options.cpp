@@ -12,6 +12,7 @@ constexpr int kMostSteps = 1'000'000;
 void add_training_options(CommandLine& line, jobs::TrainingSettings& training) {
   line.add("--learning-rate", training.learning_rate, "Of a plan that trains")
       .type("RATE")
+      .positive()
       .shows_default();
   const auto checkpoint =
       line.add("--checkpoint", training.checkpoint,

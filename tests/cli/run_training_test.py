@@ -116,6 +116,8 @@ class RunTraining(unittest.TestCase):
     def test_settings_of_training_are_for_plans_that_train(self):
         self.fails(2, "the plan is for inference", self.inference, *MODEL, "--virtual", "--checkpoint",
                    self.folder / "none.npz")
+        for rate in ("0", "-1", "nan"):
+            self.fails(2, "--learning-rate", self.data, *MODEL, "--virtual", "--learning-rate", rate)
         np.savez(self.folder / "other.npz", weight=np.zeros(3, np.float32))
         self.fails(3, "it is no checkpoint", self.data, *MODEL, "--virtual", "--resume",
                    self.folder / "other.npz")
