@@ -6,11 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "jobs/run/cut_training.h"
+#include "jobs/run/cut_model.h"
 #include "jobs/run/program_check.h"
 #include "parallel/lowering/lowering.h"
 #include "parallel/lowering/plan_check.h"
-#include "parallel/plans/plan_cuts.h"
 #include "parallel/running/run_figures.h"
 
 namespace soapstone::jobs {
@@ -38,19 +37,6 @@ parallel::PlanDocument on_fewer_devices(parallel::PlanDocument plan) {
   return plan;
 }
 
-std::vector<core::TensorId> trained_inputs(const MarkedModel& model) {
-  std::vector<core::TensorId> trained;
-  for (std::size_t k = 0; k < model.is_weight.size(); ++k) {
-    const core::TensorId id(k);
-    if (!model.is_weight[k] || !model.graph.contains(id)) continue;
-    const core::Tensor& tensor = model.graph.tensor(id);
-    if (!tensor.producer.valid() && core::is_floating(tensor.type.data_type) &&
-        !tensor.type.shape.empty())
-      trained.push_back(id);
-  }
-  return trained;
-}
-
 /// The graph that ranks run, with their programs.
 struct Written {
   core::Graph graph;
@@ -58,33 +44,26 @@ struct Written {
   std::vector<std::string> uncut;
 };
 
-core::Result<Written> write_programs(const MarkedModel& model, const parallel::PlanDocument& plan,
-                                     const Context& context) {
+core::Result<Written> write_programs(const MarkedModel& model, const std::string& name,
+                                     const parallel::PlanDocument& plan, const Context& context) {
   if (plan.is_training) {
-    const MarkedModel forward = with_loss(model, context);
     SOAPSTONE_ASSIGN_OR_RETURN(CutTraining training,
-                               cut_training(forward, trained_inputs(forward), plan, context));
+                               cut_training(with_loss(model, context), name, plan, context));
     SOAPSTONE_ASSIGN_OR_RETURN(auto programs,
                                parallel::lower(training.step.graph, training.cut.loops,
                                                training.cut.is_weight, training.cut.cuts));
     return Written{training.step.graph, std::move(programs), std::move(training.uncut)};
   }
-  const parallel::GraphLoops loops = parallel::graph_loops(model.graph, model.is_weight);
-  SOAPSTONE_ASSIGN_OR_RETURN(parallel::PlannedCuts cuts,
-                             parallel::cuts_of(plan, model.graph, loops, model.is_weight));
-  const parallel::CutGraph cut{model.graph, loops, model.is_weight};
-  std::vector<std::string> uncut = uncut_without_parts(cut, cuts);
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      auto programs,
-      parallel::lower(model.graph, loops, model.is_weight,
-                      parallel::with_microbatches(cut, cuts, plan.shape.microbatches)));
-  return Written{model.graph, std::move(programs), std::move(uncut)};
+  SOAPSTONE_ASSIGN_OR_RETURN(CutInference cut, cut_inference(model, plan));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto programs,
+                             parallel::lower(model.graph, cut.loops, model.is_weight, cut.cuts));
+  return Written{model.graph, std::move(programs), std::move(cut.uncut)};
 }
 
 }  // namespace
 
-core::Result<PlanCheck> check_plan(const MarkedModel& model, const parallel::PlanDocument& plan,
-                                   const Context& context) {
+core::Result<PlanCheck> check_plan(const MarkedModel& model, const std::string& name,
+                                   const parallel::PlanDocument& plan, const Context& context) {
   PlanCheck check;
   if (const std::size_t operators = model.graph.order().size(); operators > kMostOperators) {
     check.why_not =
@@ -93,7 +72,7 @@ core::Result<PlanCheck> check_plan(const MarkedModel& model, const parallel::Pla
   }
   check.is_smaller = plan.devices * plan.shape.microbatches > kMostLanes;
   const parallel::PlanDocument checked = check.is_smaller ? on_fewer_devices(plan) : plan;
-  SOAPSTONE_ASSIGN_OR_RETURN(Written written, write_programs(model, checked, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(Written written, write_programs(model, name, checked, context));
   context.progress.stage("checking the programs of ranks");
   check.ranks = static_cast<std::int64_t>(written.programs.size());
   check.uncut = std::move(written.uncut);

@@ -22,13 +22,13 @@ struct PlanCheck {
   std::vector<std::string> uncut;  ///< What the plan cuts and a run does not.
 };
 
-/// Writes the programs of ranks for a plan of `model`, without its loss, and checks that each
-/// message and sum has its partners; a model of few operations is also computed in the prime field.
-/// Ranks along an axis of the mesh differ in nothing but the places of their pieces: where there
-/// are many, programs are written for two positions on each axis and for two microbatches. Models
-/// of thousands of operators are not checked. Errors:
-/// kUnsupported names what cannot be run; kInternal: the programs are wrong.
-core::Result<PlanCheck> check_plan(const MarkedModel& model, const parallel::PlanDocument& plan,
-                                   const Context& context);
+/// Writes the programs of ranks for a plan of `model`, without its loss, which `name` is the file
+/// or built-in network of, and checks that each message and sum has its partners; a model of few
+/// operations is also computed in the prime field. Ranks along an axis of the mesh differ in
+/// nothing but the places of their pieces: where there are many, programs are written for two
+/// positions on each axis and for two microbatches. Models of thousands of operators are not
+/// checked. Errors: kUnsupported names what cannot be run; kInternal: the programs are wrong.
+core::Result<PlanCheck> check_plan(const MarkedModel& model, const std::string& name,
+                                   const parallel::PlanDocument& plan, const Context& context);
 
 }  // namespace soapstone::jobs

@@ -8,11 +8,10 @@
 #include "core/base/file_io.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/run/checkpoint.h"
-#include "jobs/run/cut_training.h"
+#include "jobs/run/cut_model.h"
+#include "jobs/train/trained_model.h"
 #include "models/onnx/training_notes.h"
 #include "parallel/lowering/lowering.h"
-#include "parallel/lowering/step_cuts.h"
-#include "parallel/plans/plan_cuts.h"
 #include "parallel/running/cut_sums.h"
 #include "parallel/running/pieces_of_values.h"
 
@@ -37,20 +36,7 @@ core::Status check_training(const RunPlanRequest& request, const parallel::PlanD
   if (training.drop_dropout || !is_model_file(request.model.model)) return core::Done{};
   SOAPSTONE_ASSIGN_OR_RETURN(const models::TrainingNotes notes,
                              models::read_training_notes(request.model.model));
-  if (notes.dropouts.empty()) return core::Done{};
-  return core::unsupported(
-             fmt::format("{}: a step of training draws no random numbers, so it drops nothing",
-                         notes.dropouts.front()),
-             "`drop_dropout` trains without dropout")
-      .at(request.model.model);
-}
-
-/// Inputs of a model that are no weights.
-std::vector<core::TensorId> data_of(const MarkedModel& model) {
-  std::vector<core::TensorId> data;
-  for (const core::TensorId id : model.graph.inputs())
-    if (!model.is_weight[id.index()]) data.push_back(id);
-  return data;
+  return refuse_dropouts(notes.dropouts, request.model.model);
 }
 
 /// A step's results are called as what they replace.
@@ -107,7 +93,7 @@ core::Result<CutRun> cut_step_of(const RunPlanRequest& request, const Context& c
   SOAPSTONE_ASSIGN_OR_RETURN(
       prepared.batches,
       batches_of(model.planned.graph, data_of(model.planned), request.inputs, request.seed));
-  auto training = cut_training(model.planned, model.trained, prepared.plan, context);
+  auto training = cut_training(model.planned, request.model.model, prepared.plan, context);
   if (!training) return training.error().at(request.model.model);
   prepared.uncut = std::move(training->uncut);
   prepared.training = become_step(*training, model);
@@ -116,19 +102,13 @@ core::Result<CutRun> cut_step_of(const RunPlanRequest& request, const Context& c
 }
 
 core::Result<CutRun> cut_model_of(const RunPlanRequest& request, PreparedRun& prepared) {
-  const core::Graph& graph = prepared.model.planned.graph;
-  const std::vector<bool>& is_weight = prepared.model.planned.is_weight;
   SOAPSTONE_ASSIGN_OR_RETURN(auto inputs,
                              inputs_of_run(prepared.model, request.inputs, request.seed));
   prepared.batches.push_back(std::move(inputs));
-  parallel::GraphLoops loops = parallel::graph_loops(graph, is_weight);
-  auto planned = parallel::cuts_of(prepared.plan, graph, loops, is_weight);
-  if (!planned) return planned.error().at(request.plan);
-  const parallel::CutGraph model{graph, loops, is_weight};
-  prepared.uncut = uncut_without_parts(model, *planned);
-  parallel::PlannedCuts cuts =
-      parallel::with_microbatches(model, *std::move(planned), prepared.plan.shape.microbatches);
-  return CutRun{std::move(loops), std::move(cuts)};
+  auto cut = cut_inference(prepared.model.planned, prepared.plan);
+  if (!cut) return cut.error().at(request.plan);
+  prepared.uncut = std::move(cut->uncut);
+  return CutRun{std::move(cut->loops), std::move(cut->cuts)};
 }
 
 }  // namespace

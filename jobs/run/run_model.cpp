@@ -3,7 +3,6 @@
 
 #include "core/base/check.h"
 #include "models/networks/builders.h"
-#include "models/onnx/training_notes.h"
 #include "runtime/execution/executor.h"
 
 namespace soapstone::jobs {
@@ -27,24 +26,8 @@ core::Status take_weights(const PlannedModelRequest& request, RunModel& model) {
       model.weights[to[k]] = whole.graph.tensor(from[k]).value;
   };
   take(whole.weights, planned.weights);
-  model.trained = planned.weights;
   take(whole.statistics, planned.statistics);
   model.whole = std::move(whole.graph);
-  return core::Done{};
-}
-
-/// Finds the tensors that a file calls its weights.
-core::Status find_trained(const std::string& path, RunModel& model) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const models::TrainingNotes notes, models::read_training_notes(path));
-  const core::Graph& graph = model.planned.graph;
-  for (std::size_t k = 0; k < graph.tensor_bound(); ++k) {
-    const core::TensorId id(k);
-    if (!graph.contains(id)) continue;
-    const core::Tensor& tensor = graph.tensor(id);
-    if (tensor.value && core::is_floating(tensor.type.data_type) && !tensor.type.shape.empty() &&
-        notes.initializers.contains(tensor.name))
-      model.trained.push_back(id);
-  }
   return core::Done{};
 }
 
@@ -65,19 +48,21 @@ core::Status fold_weights(runtime::Backend& backend, RunModel& model) {
 
 }  // namespace
 
+std::vector<core::TensorId> data_of(const MarkedModel& model) {
+  std::vector<core::TensorId> data;
+  for (const core::TensorId id : model.graph.inputs())
+    if (!model.is_weight[id.index()]) data.push_back(id);
+  return data;
+}
+
 core::Result<RunModel> load_run_model(const PlannedModelRequest& request, runtime::Backend& backend,
                                       const Context& context) {
   RunModel model;
   SOAPSTONE_ASSIGN_OR_RETURN(model.planned, load_planned_model(request, context));
   SOAPSTONE_RETURN_IF_ERROR(check_can_run(request.model, model.planned.graph));
-  if (is_model_file(request.model)) {
-    SOAPSTONE_RETURN_IF_ERROR(fold_weights(backend, model));
-    SOAPSTONE_RETURN_IF_ERROR(find_trained(request.model, model));
-  } else {
-    SOAPSTONE_RETURN_IF_ERROR(take_weights(request, model));
-  }
-  for (const core::TensorId id : model.planned.graph.inputs())
-    if (!model.planned.is_weight[id.index()]) model.data.push_back(id);
+  SOAPSTONE_RETURN_IF_ERROR(is_model_file(request.model) ? fold_weights(backend, model)
+                                                         : take_weights(request, model));
+  model.data = data_of(model.planned);
   return model;
 }
 

@@ -17,12 +17,12 @@ struct RunModel {
   core::Graph whole;    ///< The same with weights as constants: what one device runs.
   /// By tensor of `planned`, for its weights.
   std::map<core::TensorId, core::LiteralPtr> weights;
-  /// Tensors of `planned` that training may change: of a file, the initializers with floating-point
-  /// elements and at least one dimension.
-  std::vector<core::TensorId> trained;
   /// Inputs of `planned` that are no weights, in the order of the inputs of `whole`.
   std::vector<core::TensorId> data;
 };
+
+/// Inputs of a model that are no weights.
+std::vector<core::TensorId> data_of(const MarkedModel& model);
 
 /// `backend` computes weights that are computed from constants. Errors: those of
 /// load_planned_model(); kUnsupported if the model does not fit into the limits on memory and work.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "jobs/run/cut_training.h"
+#include "jobs/run/cut_model.h"
 #include "jobs/run/run_model.h"
 
 namespace soapstone::jobs {

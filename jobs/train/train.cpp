@@ -18,17 +18,6 @@ namespace {
 
 using core::TensorId;
 
-core::Status check_dropout(const TrainRequest& request, const TrainedModel& model) {
-  if (request.drop_dropout || model.dropouts.empty()) return core::Done{};
-  const std::string more =
-      model.dropouts.size() == 1 ? "" : fmt::format(" and {} more", model.dropouts.size() - 1);
-  return core::unsupported(
-             fmt::format("{}{}: a step of training draws no random numbers, so it drops nothing",
-                         model.dropouts.front(), more),
-             "`drop_dropout` trains without dropout")
-      .at(request.model.model);
-}
-
 /// The tensors among `all` whose names fit one of the patterns of a field of the request.
 /// Errors: kUsage for a pattern that fits none.
 core::Result<std::vector<TensorId>> named(const core::Graph& graph,
@@ -98,7 +87,8 @@ core::Result<TrainOutcome> train(const TrainRequest& request, const Context& con
   parallel::TrainingOptions options{.loss = request.loss, .corrects_moments = true};
   SOAPSTONE_RETURN_IF_ERROR(set_update(request, options));
   SOAPSTONE_ASSIGN_OR_RETURN(TrainedModel model, load_trained_model(request.model, context));
-  SOAPSTONE_RETURN_IF_ERROR(check_dropout(request, model));
+  if (!request.drop_dropout)
+    SOAPSTONE_RETURN_IF_ERROR(refuse_dropouts(model.dropouts, request.model.model));
   const auto in_model = [&](const core::Error& error) { return error.at(request.model.model); };
   auto trained = parallel::in_training(model.graph, model.momenta);
   if (!trained) return in_model(trained.error());

@@ -38,6 +38,17 @@ bool can_be_weight(const core::Tensor& tensor) {
 
 }  // namespace
 
+core::Status refuse_dropouts(const std::vector<std::string>& dropouts, const std::string& path) {
+  if (dropouts.empty()) return core::Done{};
+  const std::string more =
+      dropouts.size() == 1 ? "" : fmt::format(" and {} more", dropouts.size() - 1);
+  return core::unsupported(
+             fmt::format("{}{}: a step of training draws no random numbers, so it drops nothing",
+                         dropouts.front(), more),
+             "`drop_dropout` trains without dropout")
+      .at(path);
+}
+
 core::Result<TrainedModel> load_trained_model(const TrainedModelRequest& request,
                                               const Context& context) {
   if (!is_model_file(request.model)) return built(request);

@@ -32,6 +32,9 @@ struct TrainedModel {
   std::vector<models::OpaqueNode> opaque;    ///< Nodes without a meaning that is known.
 };
 
+/// Errors: kUnsupported if there is a dropout, which messages call as `dropouts` do.
+core::Status refuse_dropouts(const std::vector<std::string>& dropouts, const std::string& path);
+
 /// Errors: those of reading; kUsage if what is for built-in networks is given with a file, or the
 /// other way round.
 core::Result<TrainedModel> load_trained_model(const TrainedModelRequest& request,

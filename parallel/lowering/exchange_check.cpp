@@ -1,6 +1,4 @@
-// The ranks run without values: each goes on until it waits, then the next one does.
-#include <algorithm>
-#include <deque>
+// The ranks run without values.
 #include <map>
 #include <set>
 #include <utility>
@@ -8,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "parallel/lowering/plan_check.h"
+#include "parallel/lowering/rank_turns.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -16,60 +15,35 @@ core::Error fault(std::string message) {
   return core::Error{core::ErrorCode::kInternal, std::move(message), {}, {}};
 }
 
+/// Ranks without values.
 class WaitingRanks {
  public:
-  explicit WaitingRanks(const std::vector<RankProgram>& programs)
-      : programs_(programs), next_(programs.size(), 0), has_sent_(programs.size(), false) {}
+  explicit WaitingRanks(const std::vector<RankProgram>& programs) : programs_(programs) {}
 
   core::Status run() {
-    for (bool has_moved = true; has_moved;) {
-      has_moved = false;
-      for (std::size_t r = 0; r < programs_.size(); ++r)
-        for (;;) {
-          SOAPSTONE_ASSIGN_OR_RETURN(const bool moves, advance(r));
-          if (!moves) break;
-          has_moved = true;
-        }
-    }
-    for (std::size_t r = 0; r < programs_.size(); ++r)
-      if (next_[r] < programs_[r].steps.size())
-        return fault(fmt::format("rank {} waits for ever in step {}", r, next_[r]));
-    for (const auto& [ranks, mail] : mail_)
-      if (!mail.empty())
-        return fault(
-            fmt::format("rank {} sends what rank {} does not take", ranks.first, ranks.second));
-    return core::Done{};
+    SOAPSTONE_RETURN_IF_ERROR(
+        run_in_turns(programs_, [&](std::size_t rank, const RankStep& step, bool is_first) {
+          return take(rank, step, is_first);
+        }));
+    if (mail_.is_empty()) return core::Done{};
+    return fault("a rank sends what no other one takes");
   }
 
  private:
-  core::Result<bool> advance(std::size_t r) {
-    if (next_[r] == programs_[r].steps.size()) return false;
-    const RankStep& step = programs_[r].steps[next_[r]];
-    bool is_done = true;
-    if (const auto* messages = std::get_if<MessageStep>(&step)) {
-      SOAPSTONE_ASSIGN_OR_RETURN(is_done, exchange(*messages, r));
-    } else if (const auto* reduction = std::get_if<AllReduceStep>(&step)) {
-      SOAPSTONE_ASSIGN_OR_RETURN(is_done, reduce(*reduction, r));
-    }
-    if (!is_done) return false;
-    ++next_[r];
-    has_sent_[r] = false;
+  core::Result<bool> take(std::size_t rank, const RankStep& step, bool is_first) {
+    if (const auto* messages = std::get_if<MessageStep>(&step))
+      return exchange(*messages, rank, is_first);
+    if (const auto* reduction = std::get_if<AllReduceStep>(&step)) return reduce(*reduction, rank);
     return true;
   }
 
-  core::Result<bool> exchange(const MessageStep& step, std::size_t r) {
+  core::Result<bool> exchange(const MessageStep& step, std::size_t r, bool is_first) {
     const auto own = static_cast<std::int64_t>(r);
-    if (!has_sent_[r])
-      for (const Message& message : step.sent) mail_[{own, message.peer}].push_back(&message);
-    has_sent_[r] = true;
-    std::map<std::int64_t, std::size_t> wanted;
-    for (const Message& message : step.received) ++wanted[message.peer];
-    for (const auto& [peer, count] : wanted)
-      if (mail_[{peer, own}].size() < count) return false;
+    if (is_first)
+      for (const Message& message : step.sent) mail_.post(own, message.peer, &message);
+    if (!mail_.has_all(step, own)) return false;
     for (const Message& message : step.received) {
-      std::deque<const Message*>& mail = mail_[{message.peer, own}];
-      const Message& sent = *mail.front();
-      mail.pop_front();
+      const Message& sent = *mail_.take(message.peer, own);
       const auto sender = static_cast<std::size_t>(message.peer);
       if (sent.number != message.number || programs_[sender].values[sent.value.index()] !=
                                                programs_[r].values[message.value.index()])
@@ -96,11 +70,9 @@ class WaitingRanks {
   };
 
   const std::vector<RankProgram>& programs_;
-  std::vector<std::size_t> next_;  ///< By rank.
-  std::vector<bool> has_sent_;     ///< By rank: the messages of its step are on their way.
-  std::map<std::pair<std::int64_t, std::int64_t>, std::deque<const Message*>> mail_;
-  /// By number and group.
-  std::map<std::pair<std::size_t, std::vector<std::int64_t>>, Meeting> meetings_;
+  Mail<const Message*> mail_;
+  std::map<std::pair<std::size_t, std::vector<std::int64_t>>, Meeting>
+      meetings_;  ///< By number and group.
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "parallel/lowering/plan_check.h"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <random>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "ops/definition/valid_values.h"
 #include "ops/evaluation/field.h"
+#include "parallel/lowering/rank_turns.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -43,7 +43,7 @@ ops::Field::Value joined(JoinedValues how, ops::Field::Value a, ops::Field::Valu
   return is_less == (how == JoinedValues::kMin) ? a : b;
 }
 
-/// The ranks of one run. Each goes on until it waits, then the next one does.
+/// The ranks of one run.
 class FieldRanks {
  public:
   FieldRanks(const std::vector<RankProgram>& programs,
@@ -63,22 +63,9 @@ class FieldRanks {
   }
 
   core::Status run() {
-    for (bool has_moved = true; has_moved;) {
-      has_moved = false;
-      for (std::size_t r = 0; r < ranks_.size(); ++r)
-        for (;;) {
-          SOAPSTONE_ASSIGN_OR_RETURN(const bool moves, advance(r));
-          if (!moves) break;
-          has_moved = true;
-        }
-    }
-    for (std::size_t r = 0; r < ranks_.size(); ++r)
-      if (ranks_[r].step < programs_[r].steps.size())
-        return core::Error{core::ErrorCode::kInternal,
-                           fmt::format("rank {} waits for ever in step {}", r, ranks_[r].step),
-                           {},
-                           {}};
-    return core::Done{};
+    return run_in_turns(programs_, [&](std::size_t rank, const RankStep& step, bool is_first) {
+      return take(rank, step, is_first);
+    });
   }
 
   const Elements& value(std::size_t rank, RankValueId id) const {
@@ -88,27 +75,15 @@ class FieldRanks {
  private:
   struct Rank {
     std::vector<Elements> values;
-    std::size_t step = 0;
-    bool has_sent = false;  ///< The step's messages are on their way.
   };
-  using Key = std::pair<std::int64_t, std::int64_t>;
 
-  /// Whether the rank could take its next step.
-  core::Result<bool> advance(std::size_t r) {
-    Rank& rank = ranks_[r];
-    if (rank.step == programs_[r].steps.size()) return false;
-    const RankStep& step = programs_[r].steps[rank.step];
-    bool is_done = true;
-    if (const auto* compute = std::get_if<ComputeStep>(&step)) {
-      SOAPSTONE_RETURN_IF_ERROR(this->compute(*compute, rank));
-    } else if (const auto* messages = std::get_if<MessageStep>(&step)) {
-      is_done = exchange(*messages, static_cast<std::int64_t>(r));
-    } else {
-      is_done = reduce(std::get<AllReduceStep>(step), static_cast<std::int64_t>(r));
-    }
-    if (!is_done) return false;
-    ++rank.step;
-    rank.has_sent = false;
+  core::Result<bool> take(std::size_t r, const RankStep& step, bool is_first) {
+    const auto rank = static_cast<std::int64_t>(r);
+    if (const auto* messages = std::get_if<MessageStep>(&step))
+      return exchange(*messages, rank, is_first);
+    if (const auto* reduction = std::get_if<AllReduceStep>(&step))
+      return reduce(*reduction, rank, is_first);
+    SOAPSTONE_RETURN_IF_ERROR(compute(std::get<ComputeStep>(step), ranks_[r]));
     return true;
   }
 
@@ -123,27 +98,21 @@ class FieldRanks {
     return core::Done{};
   }
 
-  bool exchange(const MessageStep& step, std::int64_t r) {
-    Rank& rank = ranks_[static_cast<std::size_t>(r)];
-    if (!std::exchange(rank.has_sent, true))
+  bool exchange(const MessageStep& step, std::int64_t r, bool is_first) {
+    std::vector<Elements>& values = ranks_[static_cast<std::size_t>(r)].values;
+    if (is_first)
       for (const Message& message : step.sent)
-        mail_[{r, message.peer}].push_back(rank.values[message.value.index()]);
-    std::map<std::int64_t, std::size_t> wanted;
-    for (const Message& message : step.received) ++wanted[message.peer];
-    for (const auto& [peer, count] : wanted)
-      if (mail_[{peer, r}].size() < count) return false;
-    for (const Message& message : step.received) {
-      std::deque<Elements>& mail = mail_[{message.peer, r}];
-      rank.values[message.value.index()] = std::move(mail.front());
-      mail.pop_front();
-    }
+        mail_.post(r, message.peer, values[message.value.index()]);
+    if (!mail_.has_all(step, r)) return false;
+    for (const Message& message : step.received)
+      values[message.value.index()] = mail_.take(message.peer, r);
     return true;
   }
 
-  bool reduce(const AllReduceStep& step, std::int64_t r) {
+  bool reduce(const AllReduceStep& step, std::int64_t r, bool is_first) {
     Rank& rank = ranks_[static_cast<std::size_t>(r)];
     auto& posted = posted_[step.number];
-    if (!std::exchange(rank.has_sent, true)) posted[r] = rank.values[step.from.index()];
+    if (is_first) posted[r] = rank.values[step.from.index()];
     for (const std::int64_t other : step.group)
       if (!posted.contains(other)) return false;
     Elements all = posted.at(step.group.front());
@@ -157,7 +126,7 @@ class FieldRanks {
 
   const std::vector<RankProgram>& programs_;
   std::vector<Rank> ranks_;
-  std::map<Key, std::deque<Elements>> mail_;                        ///< From one rank to another.
+  Mail<Elements> mail_;
   std::map<std::size_t, std::map<std::int64_t, Elements>> posted_;  ///< By number and rank.
 };
 

@@ -5,7 +5,7 @@
 
 #include "parallel/planning/named.h"
 #include "parallel/planning/strategies.h"
-#include "tests/parallel/planned_network.h"
+#include "tests/parallel/small_networks.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -44,18 +44,7 @@ class CutsOfNamedStrategies : public testing::TestWithParam<std::string> {};
 
 TEST_P(CutsOfNamedStrategies, SurviveTheFile) {
   std::size_t plans = 0;
-  const std::vector<std::pair<std::string, models::ParameterValues>> networks = {
-      {"mlp", {{"batch", 8}}},
-      {"resnet18", {{"batch", 4}, {"image", 32}, {"classes", 8}, {"width", 4}}},
-      {"gpt",
-       {{"batch", 4},
-        {"seq", 4},
-        {"positions", 4},
-        {"layers", 2},
-        {"hidden", 16},
-        {"heads", 4},
-        {"vocabulary", 24}}}};
-  for (const auto& [name, sizes] : networks) {
+  for (const auto& [name, sizes] : small_networks()) {
     const PlannedNetwork net = network(name, sizes);
     const Topology machine = topology("k80x4-ib");
     MeshPlanOptions options;

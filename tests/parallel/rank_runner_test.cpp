@@ -16,7 +16,7 @@
 #include "parallel/running/pieces_of_values.h"
 #include "parallel/running/run_figures.h"
 #include "runtime/collectives/virtual_ranks.h"
-#include "tests/parallel/planned_network.h"
+#include "tests/parallel/small_networks.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -180,19 +180,8 @@ void expect_results(const RunnableNetwork& net, const std::vector<RankResult>& r
 class StrategyOfRanks : public testing::TestWithParam<std::string> {};
 
 TEST_P(StrategyOfRanks, ComputesWhatOneDeviceDoes) {
-  const std::vector<std::pair<std::string, models::ParameterValues>> networks = {
-      {"mlp", {{"batch", 8}, {"layers", 3}, {"inputs", 12}, {"hidden", 16}, {"outputs", 6}}},
-      {"resnet18", {{"batch", 4}, {"image", 32}, {"classes", 8}, {"width", 4}}},
-      {"gpt",
-       {{"batch", 4},
-        {"seq", 4},
-        {"positions", 4},
-        {"layers", 2},
-        {"hidden", 16},
-        {"heads", 4},
-        {"vocabulary", 24}}}};
   std::size_t runs = 0;
-  for (const auto& [name, sizes] : networks) {
+  for (const auto& [name, sizes] : small_networks()) {
     const auto net = runnable(name, sizes, GetParam(), 4);
     if (!net) continue;
     ++runs;

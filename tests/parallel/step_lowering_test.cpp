@@ -114,6 +114,7 @@ TEST_P(RandomPlanTrains, AsTheModelDoes) {
                               << step.graph.tensor((*difference)->tensor).name;
   }
   EXPECT_GT(run, 0);
+  RecordProperty("equal", run);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RandomPlanTrains, testing::Range(std::size_t{0}, std::size_t{6}),

@@ -1,18 +1,23 @@
-// See cut_training.h.
-#include "jobs/run/cut_training.h"
+// See cut_model.h.
+#include "jobs/run/cut_model.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "jobs/models/model_files.h"
 #include "jobs/train/standard_step.h"
+#include "models/onnx/training_notes.h"
 #include "parallel/plans/plan_cuts.h"
 #include "parallel/step/model_order.h"
 #include "parallel/training/training_forms.h"
 #include "parallel/work/saved_results.h"
 
 namespace soapstone::jobs {
+namespace {
+
+/// Leaves loops whole whose parts no graph of ordinary operators computes, and says which.
 std::vector<std::string> uncut_without_parts(const parallel::CutGraph& model,
                                              parallel::PlannedCuts& cuts) {
   std::vector<std::string> uncut;
@@ -25,12 +30,45 @@ std::vector<std::string> uncut_without_parts(const parallel::CutGraph& model,
   return uncut;
 }
 
-core::Result<CutTraining> cut_training(const MarkedModel& forward,
-                                       const std::vector<core::TensorId>& trained,
+core::Result<std::vector<core::TensorId>> trained_tensors(const MarkedModel& forward,
+                                                          const std::string& model) {
+  models::TrainingNotes notes;
+  const bool is_file = is_model_file(model);
+  if (is_file) {
+    SOAPSTONE_ASSIGN_OR_RETURN(notes, models::read_training_notes(model));
+  }
+  std::vector<core::TensorId> trained;
+  for (std::size_t k = 0; k < forward.graph.tensor_bound(); ++k) {
+    const core::TensorId id(k);
+    if (!forward.graph.contains(id)) continue;
+    const core::Tensor& tensor = forward.graph.tensor(id);
+    const bool is_weight =
+        is_file ? tensor.value && notes.initializers.contains(tensor.name) : forward.is_weight[k];
+    if (is_weight && core::is_floating(tensor.type.data_type) && !tensor.type.shape.empty())
+      trained.push_back(id);
+  }
+  return trained;
+}
+
+}  // namespace
+
+core::Result<CutInference> cut_inference(const MarkedModel& model,
+                                         const parallel::PlanDocument& plan) {
+  parallel::GraphLoops loops = parallel::graph_loops(model.graph, model.is_weight);
+  SOAPSTONE_ASSIGN_OR_RETURN(parallel::PlannedCuts cuts,
+                             parallel::cuts_of(plan, model.graph, loops, model.is_weight));
+  const parallel::CutGraph cut{model.graph, loops, model.is_weight};
+  std::vector<std::string> uncut = uncut_without_parts(cut, cuts);
+  cuts = parallel::with_microbatches(cut, std::move(cuts), plan.shape.microbatches);
+  return CutInference{std::move(loops), std::move(cuts), std::move(uncut)};
+}
+
+core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::string& model,
                                        const parallel::PlanDocument& plan, const Context& context) {
   context.progress.stage("differentiating");
   SOAPSTONE_ASSIGN_OR_RETURN(const parallel::TrainedForm form,
                              parallel::in_training(forward.graph));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto trained, trained_tensors(forward, model));
   parallel::TrainingOptions options{.loss = parallel::Loss::kOutput,
                                     .optimizer = plan.optimizer,
                                     .corrects_moments = true,

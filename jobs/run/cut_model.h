@@ -1,0 +1,43 @@
+// The graph that ranks run for a plan, the model itself or a step of its training, and how the plan
+// cuts it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "jobs/base/context.h"
+#include "jobs/plan/planned_model.h"
+#include "parallel/lowering/step_cuts.h"
+#include "parallel/plans/plan_document.h"
+#include "parallel/training/training_step.h"
+
+namespace soapstone::jobs {
+
+struct CutInference {
+  parallel::GraphLoops loops;
+  parallel::PlannedCuts cuts;
+  /// Loops that the plan cuts and the run does not: `softmax along model`.
+  std::vector<std::string> uncut;
+};
+
+/// In the microbatches of the plan. Errors: kInvalidInput if the plan cuts what the model has not.
+core::Result<CutInference> cut_inference(const MarkedModel& model,
+                                         const parallel::PlanDocument& plan);
+
+/// The model's step, of standard operators, and how the plan cuts it.
+struct CutTraining {
+  parallel::TrainingStep step;
+  parallel::CutStep cut;
+  std::vector<std::string> uncut;  ///< As in CutInference.
+};
+
+/// `forward` has its loss (with_loss()). Trained are the initializers of the file `model`, or the
+/// weights of the built-in network of that name, with floating-point elements and at least one
+/// dimension; statistics of batch norms are not, and these norms train on statistics of the whole
+/// batch. Errors: kInvalidInput if there is no loss, or no weight leads to it; kUnsupported if a
+/// gradient cannot be written; those of reading the file.
+core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::string& model,
+                                       const parallel::PlanDocument& plan, const Context& context);
+
+}  // namespace soapstone::jobs
