@@ -147,7 +147,7 @@ core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::P
 
 namespace {
 
-/// By input of the rank's program: its piece of the tensor's value, or null where there is none.
+/// The rank's pieces of tensors, by input of its program; null where a tensor has no value.
 template <class Value>
 std::vector<core::LiteralPtr> pieces_of(const PreparedRun& prepared, std::size_t rank,
                                         const Value& value_of) {

@@ -46,8 +46,8 @@ core::Result<parallel::PlanDocument> read_plan(const RunPlanRequest& request);
 core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::PlanDocument plan,
                                       const Context& context);
 
-/// By input of the rank's program: its piece of what it holds all the time, or null; of what a step
-/// replaces, which is all null in inference; of the data of a batch.
+/// The rank's pieces, by input of its program, of what it holds all the time, or null; of what a
+/// step replaces, which is all null in inference; of the data of a batch.
 std::vector<core::LiteralPtr> fixed_pieces(const PreparedRun& prepared, std::size_t rank);
 std::vector<core::LiteralPtr> replaced_pieces(const PreparedRun& prepared, std::size_t rank);
 std::vector<core::LiteralPtr> data_pieces(const PreparedRun& prepared, std::size_t rank,

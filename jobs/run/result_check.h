@@ -72,7 +72,7 @@ class ResultCheck {
   const std::vector<core::Literal>* inputs_;
   runtime::Backend* backend_;
   std::vector<core::Literal> expected_;
-  /// By result, once it was asked for; empty: nothing is known of it.
+  /// The rounding of each result, once it was asked for; empty: nothing is known of it.
   std::optional<std::vector<search::Rounding>> rounding_;
 };
 

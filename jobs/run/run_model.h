@@ -15,7 +15,7 @@ namespace soapstone::jobs {
 struct RunModel {
   MarkedModel planned;  ///< As plans see it.
   core::Graph whole;    ///< The same with weights as constants: what one device runs.
-  /// By tensor of `planned`, for its weights.
+  /// Values of the weights of `planned`.
   std::map<core::TensorId, core::LiteralPtr> weights;
   /// Inputs of `planned` that are no weights, in the order of the inputs of `whole`.
   std::vector<core::TensorId> data;

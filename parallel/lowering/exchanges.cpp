@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "parallel/lowering/message_order.h"
-#include "parallel/lowering/piece_graph.h"
+#include "parallel/pieces/piece_graph.h"
 
 namespace soapstone::parallel {
 

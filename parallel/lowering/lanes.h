@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parallel/lowering/planned_cuts.h"
-#include "parallel/lowering/rank_mesh.h"
+#include "parallel/pieces/rank_mesh.h"
 
 namespace soapstone::parallel {
 

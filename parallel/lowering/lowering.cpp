@@ -9,10 +9,10 @@
 
 #include "parallel/lowering/exchanges.h"
 #include "parallel/lowering/lanes.h"
-#include "parallel/lowering/moved_sums.h"
-#include "parallel/lowering/part_graphs.h"
-#include "parallel/lowering/piece_graph.h"
 #include "parallel/lowering/scattered_pieces.h"
+#include "parallel/pieces/moved_sums.h"
+#include "parallel/pieces/part_graphs.h"
+#include "parallel/pieces/piece_graph.h"
 
 namespace soapstone::parallel {
 namespace {

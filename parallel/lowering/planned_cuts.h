@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "parallel/lowering/rank_mesh.h"
+#include "parallel/pieces/rank_mesh.h"
 #include "parallel/sharding/choices.h"
 #include "parallel/step/plan.h"
 
@@ -19,7 +19,7 @@ struct PlannedCuts {
   RankMesh mesh;
   std::int64_t chunks = 1;        ///< Pieces of each stage.
   std::int64_t microbatches = 1;  ///< Each is a part of the batch that the graph is of.
-  /// By node. With several microbatches the axis behind those of the mesh is theirs.
+  /// The loops of each node. With several microbatches the axis behind those of the mesh is theirs.
   std::vector<AxisLoops> loops = {};
   std::vector<Layout> weights = {};              ///< By tensor; that of others is not read.
   std::vector<std::int32_t> piece_of_node = {};  ///< By node, as MeshPlan has it.

@@ -9,7 +9,7 @@
 
 #include "core/base/ids.h"
 #include "core/graph/graph.h"
-#include "parallel/lowering/index_set.h"
+#include "parallel/pieces/index_set.h"
 
 namespace soapstone::parallel {
 

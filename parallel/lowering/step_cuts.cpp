@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "ops/analysis/analysis.h"
-#include "parallel/lowering/moved_sums.h"
-#include "parallel/lowering/part_graphs.h"
+#include "parallel/pieces/moved_sums.h"
+#include "parallel/pieces/part_graphs.h"
 
 namespace soapstone::parallel {
 namespace {

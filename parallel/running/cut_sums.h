@@ -9,8 +9,8 @@
 
 namespace soapstone::parallel {
 
-/// By tensor: whether a sum on the way to it is cut, so that it is added in another order than on
-/// one device. `loops` are those of the graph.
+/// Tells of each tensor whether a sum on the way to it is cut, so that it is added in another order
+/// than on one device. `loops` are those of the graph.
 std::vector<bool> behind_cut_sums(const core::Graph& graph, const GraphLoops& loops,
                                   const PlannedCuts& cuts);
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/graph/literal.h"
-#include "parallel/lowering/index_set.h"
+#include "parallel/pieces/index_set.h"
 
 namespace soapstone::parallel {
 

@@ -10,7 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/clock.h"
-#include "parallel/lowering/part_graphs.h"
+#include "parallel/pieces/part_graphs.h"
 #include "runtime/execution/fold.h"
 
 namespace soapstone::parallel {

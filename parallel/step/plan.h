@@ -78,7 +78,8 @@ struct MeshPlan {
   double bucket_bytes = 0;               ///< In which weights are exchanged.
   bool cuts_states = false;  ///< Those of the optimizer, along axes along which weights are whole.
   Sharding sharding;
-  /// By node: its piece of the model, which runs in stage `piece mod stages`; −1: nothing runs.
+  /// The piece of the model that each node belongs to, which runs in stage `piece mod stages`; −1:
+  /// nothing runs.
   std::vector<std::int32_t> piece_of_node;
   std::vector<NodeEstimate> estimates;  ///< By node.
   StepTime time;

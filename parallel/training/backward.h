@@ -23,7 +23,8 @@ class Sensitivity {
   std::set<core::TensorId> tensors_;
 };
 
-/// By node: the one whose turn it was when a node was appended; none for those that were there.
+/// The node whose turn it was when a node was appended, by that node; none for those that were
+/// there.
 using GradientOrigins = std::map<core::NodeId, core::NodeId>;
 
 /// The derivatives of `loss` by all sensitive tensors that no node computes, from nodes in

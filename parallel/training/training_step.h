@@ -73,8 +73,9 @@ struct TrainingStep {
   std::vector<CarriedTensor> carried;
   std::vector<core::TensorId> kept;  ///< Results of the forward pass that other phases read.
   std::vector<Phase> phases;         ///< By node number.
-  /// By node number, of the backward pass: the node of the forward pass or the loss whose gradient
-  /// it belongs to; what is computed again belongs to the first gradient that reads it. Else none.
+  /// The origins of nodes of the backward pass, by node number: the node of the forward pass or the
+  /// loss whose gradient it belongs to; what is computed again belongs to the first gradient that
+  /// reads it. Else none.
   std::vector<core::NodeId> origins;
 };
 

@@ -1,4 +1,4 @@
-#include "parallel/lowering/moved_sums.h"
+#include "parallel/pieces/moved_sums.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "parallel/lowering/index_set.h"
+#include "parallel/pieces/index_set.h"
 
 #include <algorithm>
 #include <map>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "parallel/lowering/index_set.h"
+#include "parallel/pieces/index_set.h"
 
 namespace soapstone::parallel {
 

@@ -1,4 +1,4 @@
-#include "parallel/lowering/rank_mesh.h"
+#include "parallel/pieces/rank_mesh.h"
 
 #include <algorithm>
 #include <numeric>

@@ -8,7 +8,7 @@
 #include "core/base/result.h"
 #include "core/graph/graph.h"
 #include "ops/partition/part_regions.h"
-#include "parallel/lowering/index_set.h"
+#include "parallel/pieces/index_set.h"
 #include "parallel/work/origins.h"
 
 namespace soapstone::parallel {

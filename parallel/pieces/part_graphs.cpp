@@ -1,4 +1,4 @@
-#include "parallel/lowering/part_graphs.h"
+#include "parallel/pieces/part_graphs.h"
 
 #include "ops/restriction/restrict.h"
 

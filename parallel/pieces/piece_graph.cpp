@@ -1,4 +1,4 @@
-#include "parallel/lowering/piece_graph.h"
+#include "parallel/pieces/piece_graph.h"
 
 #include <algorithm>
 #include <memory>
