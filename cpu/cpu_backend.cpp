@@ -18,6 +18,7 @@
 #include "cpu/primitives/contraction_kernel.h"
 #include "cpu/primitives/strided_copy.h"
 #include "ops/definition/registry.h"
+#include "ops/gradients/gradient_operator.h"
 #include "runtime/launches/execution_plan.h"
 
 namespace soapstone::cpu {
@@ -122,7 +123,8 @@ class CpuBackend final : public runtime::HostBackend {
   static core::Result<std::unique_ptr<HostKernel>>
   make_usual_kernel(const KernelRequest& request, std::vector<std::string>* why_not) {
     if (ops::definition_of(request.head())) {
-      for (MakeKernel make : kernel_makers()) {
+      const bool is_gradient = ops::gradient_of(request.graph, request.launch.head).has_value();
+      for (MakeKernel make : is_gradient ? gradient_makers() : kernel_makers()) {
         auto kernel = make(request);
         if (kernel) return kernel;
         if (why_not && !kernel.error().message.empty()) why_not->push_back(kernel.error().message);

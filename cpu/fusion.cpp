@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cpu/base/kernel_request.h"
 #include "cpu/primitives/epilogue.h"
 
 namespace soapstone::cpu {
@@ -12,6 +13,7 @@ bool CpuFusion::can_append(const core::Graph& graph, const runtime::Launch& so_f
                            const runtime::EpilogueStep& step) const {
   const core::Node& node = graph.node(step.node);
   if (graph.tensor(node.outputs[0]).type.data_type != core::DataType::kFloat32) return false;
+  if (is_whole_gradient(graph.node(so_far.head))) return false;
   if (!EpilogueRules::can_append(graph, so_far, step)) return false;
   if (may_mistake_channels(graph, so_far, step)) return false;
   return std::ranges::all_of(so_far.epilogue, [&](const runtime::EpilogueStep& before) {

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
+#include "cpu/base/kernel_request.h"
 #include "ops/definition/registry.h"
+#include "ops/gradients/gradient_operator.h"
 
 namespace soapstone::cpu {
 namespace {
@@ -47,6 +49,24 @@ void set_input(const runtime::Launch& launch, TensorId tensor, Layout layout,
   }
 }
 
+/// As the forward pass has images; filters, tables and their cotangents stay.
+void choose_for_gradient(const Graph& graph, const runtime::Launch& launch, LaunchLayouts& wanted) {
+  const Node& head = graph.node(launch.head);
+  if (head.op->name == ops::gradient_name("gather")) return;
+  use_channels_last(graph, launch, wanted);
+  if (head.op->name != ops::gradient_name("conv")) return;
+  if (ops::gradient_of(graph, launch.head)->input == 1)
+    std::ranges::fill(wanted.outputs, Layout::kRowMajor);
+  else
+    set_input(launch, head.inputs[1], Layout::kRowMajor, wanted);
+}
+
+/// A reduction to a vector, which has no order of dimensions to keep.
+bool leaves_vector(const Graph& graph, const Node& node) {
+  return node.op->name.starts_with("reduce_") && node.op->name != "reduce_log_sum_exp" &&
+         graph.tensor(node.outputs[0]).type.shape.size() <= 1;
+}
+
 /// A reduction keeps the order in memory of the dimensions that stay.
 bool keeps_order(const Node& node) {
   if (node.op->name == "global_average_pool") return true;
@@ -83,9 +103,14 @@ void choose_layouts(const Graph& graph, const runtime::Launch& launch,
     set_input(launch, head.inputs[1], Layout::kRowMajor, wanted);  // weights: as the kernel packs
     return;
   }
+  if (is_whole_gradient(head)) return choose_for_gradient(graph, launch, wanted);
   if (std::ranges::find(stored, Layout::kChannelsLast) == stored.end()) return;
   if (!launch.others.empty()) return follow_stored(graph, launch, stored, wanted);
   if (follows_inputs(head, definition->op_class)) return use_channels_last(graph, launch, wanted);
+  if (leaves_vector(graph, head) && launch.epilogue.empty()) {
+    wanted.inputs[0] = stored[0];
+    return;
+  }
   // A transpose copies in any case, from one layout as well as from another.
   if (head.op->name == "transpose") wanted.inputs[0] = Layout::kChannelsLast;
 }

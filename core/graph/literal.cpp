@@ -65,12 +65,15 @@ bool visit_elements(const Literal& literal, Visit visit) {
 
 }  // namespace
 
-Literal::Literal(DataType type, Dims dims, std::span<const std::byte> bytes,
-                 std::shared_ptr<const void> owner, std::uint64_t content_hash)
-    : type_(type), dims_(std::move(dims)), bytes_(bytes), owner_(std::move(owner)),
-      content_hash_(content_hash) {
-  hash_ = hash_combine(content_hash_, static_cast<std::uint64_t>(type_));
-  for (std::int64_t dim : dims_) hash_ = hash_combine(hash_, static_cast<std::uint64_t>(dim));
+std::uint64_t Literal::hash() const {
+  std::uint64_t hash = content_->hash.load(std::memory_order_relaxed);
+  if (hash == kNotHashed) {
+    hash = hash_bytes(content_->bytes);
+    content_->hash.store(hash, std::memory_order_relaxed);
+  }
+  hash = hash_combine(hash, static_cast<std::uint64_t>(type_));
+  for (std::int64_t dim : dims_) hash = hash_combine(hash, static_cast<std::uint64_t>(dim));
+  return hash;
 }
 
 Literal Literal::floats(Dims dims, std::span<const float> values) {
@@ -92,7 +95,10 @@ Literal Literal::view(DataType type, Dims dims, std::span<const std::byte> bytes
       return copy(type, std::move(dims), bytes);
     }
   }
-  return Literal(type, std::move(dims), bytes, std::move(owner), hash_bytes(bytes));
+  auto content = std::make_shared<Content>();
+  content->bytes = bytes;
+  content->owner = std::move(owner);
+  return Literal(type, std::move(dims), std::move(content));
 }
 
 Literal Literal::copy(DataType type, Dims dims, std::span<const std::byte> bytes) {
@@ -123,14 +129,14 @@ std::optional<std::vector<std::int64_t>> Literal::to_ints() const {
 Literal Literal::reshaped(Dims dims) const {
   CHECK(checked_element_count(dims) == checked_element_count(dims_),
         to_string(dims_) + " to " + to_string(dims));
-  return Literal(type_, std::move(dims), bytes_, owner_, content_hash_);
+  return Literal(type_, std::move(dims), content_);
 }
 
 bool operator==(const Literal& a, const Literal& b) {
-  if (a.hash_ != b.hash_ || a.type_ != b.type_ || a.dims_ != b.dims_) return false;
-  if (a.bytes_.size() != b.bytes_.size()) return false;
-  return a.bytes_.data() == b.bytes_.data() || a.bytes_.empty() ||
-         std::memcmp(a.bytes_.data(), b.bytes_.data(), a.bytes_.size()) == 0;
+  if (a.type_ != b.type_ || a.dims_ != b.dims_ || a.bytes().size() != b.bytes().size())
+    return false;
+  return a.content_ == b.content_ || a.bytes().data() == b.bytes().data() || a.bytes().empty() ||
+         std::memcmp(a.bytes().data(), b.bytes().data(), a.bytes().size()) == 0;
 }
 
 }  // namespace soapstone::core

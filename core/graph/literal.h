@@ -1,11 +1,14 @@
-// A constant tensor: immutable bytes in row-major order, shared between graphs, hashed once.
+// A constant tensor: immutable bytes in row-major order, shared between graphs, hashed at most
+// once.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/graph/tensor_type.h"
@@ -29,11 +32,11 @@ class Literal {
   DataType data_type() const { return type_; }
   const Dims& dims() const { return dims_; }
   std::int64_t count() const { return element_count(dims_); }
-  std::span<const std::byte> bytes() const { return bytes_; }
+  std::span<const std::byte> bytes() const { return content_->bytes; }
   /// The elements as T. Precondition: sizeof(T) is the element size.
   template <class T>
   std::span<const T> as() const {
-    return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+    return {reinterpret_cast<const T*>(bytes().data()), bytes().size() / sizeof(T)};
   }
   /// All elements converted, whatever numeric type they have (f16 and bf16 too).
   std::vector<double> to_doubles() const;
@@ -42,20 +45,26 @@ class Literal {
   /// Same elements under another shape. Precondition: same element count.
   Literal reshaped(Dims dims) const;
 
-  /// A hash of type, shape and contents; the same in every run.
-  std::uint64_t hash() const { return hash_; }
+  /// A hash of type, shape and contents; the same in every run. Complexity: the first call for some
+  /// bytes reads them all.
+  std::uint64_t hash() const;
   friend bool operator==(const Literal& a, const Literal& b);
 
  private:
-  Literal(DataType type, Dims dims, std::span<const std::byte> bytes,
-          std::shared_ptr<const void> owner, std::uint64_t content_hash);
+  /// What literals of the same bytes share, so that only one of them hashes them.
+  struct Content {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> owner;
+    mutable std::atomic<std::uint64_t> hash = kNotHashed;
+  };
+  static constexpr std::uint64_t kNotHashed = 0;  ///< A hash of that value is computed each time.
+
+  Literal(DataType type, Dims dims, std::shared_ptr<const Content> content)
+      : type_(type), dims_(std::move(dims)), content_(std::move(content)) {}
 
   DataType type_ = DataType::kFloat32;
   Dims dims_;
-  std::span<const std::byte> bytes_;
-  std::shared_ptr<const void> owner_;
-  std::uint64_t content_hash_ = 0;  // of the bytes alone, so that reshaped() need not read them
-  std::uint64_t hash_ = 0;
+  std::shared_ptr<const Content> content_;
 };
 
 using LiteralPtr = std::shared_ptr<const Literal>;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/gradients/gradient_operator.h"
 #include "runtime/execution/elements.h"
 
 namespace soapstone::cpu {
@@ -78,6 +79,19 @@ std::span<const MakeKernel> kernel_makers() {
       make_deconvolution_kernel, make_einsum_kernel,        make_cumsum_kernel,
       make_resize_kernel};
   return kMakers;
+}
+
+std::span<const MakeKernel> gradient_makers() {
+  static constexpr std::array<MakeKernel, 3> kMakers = {make_convolution_gradient,
+                                                        make_pool_gradient, make_gather_gradient};
+  return kMakers;
+}
+
+bool is_whole_gradient(const core::Node& node) {
+  static const std::array<std::string, 4> kGradients = {
+      ops::gradient_name("conv"), ops::gradient_name("max_pool"),
+      ops::gradient_name("average_pool"), ops::gradient_name("gather")};
+  return std::ranges::find(kGradients, node.op->name) != kGradients.end();
 }
 
 std::int64_t product(const core::Dims& dims, std::size_t begin, std::size_t end) {

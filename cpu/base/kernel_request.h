@@ -62,8 +62,12 @@ struct KernelRequest {
 };
 
 using MakeKernel = core::Result<std::unique_ptr<runtime::HostKernel>> (*)(const KernelRequest&);
-/// In the order in which they are tried.
+/// In the order in which they are tried: for operators, and for gradients of operators.
 std::span<const MakeKernel> kernel_makers();
+std::span<const MakeKernel> gradient_makers();
+
+/// True of gradients that have kernels of their own, which take in nothing behind them.
+bool is_whole_gradient(const core::Node& node);
 
 /// Finds the inputs of a kernel: constants are held here, in the layout of the launch, the
 /// others come with each run.
@@ -108,5 +112,8 @@ core::Result<std::unique_ptr<runtime::HostKernel>> make_deconvolution_kernel(con
 core::Result<std::unique_ptr<runtime::HostKernel>> make_einsum_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::HostKernel>> make_cumsum_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::HostKernel>> make_resize_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_convolution_gradient(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_pool_gradient(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_gather_gradient(const KernelRequest&);
 
 }  // namespace soapstone::cpu

@@ -40,6 +40,16 @@ dnnl::convolution_forward::desc operation_of(dnnl::algorithm algorithm, const De
                    window.dilations, window.pads_begin, window.pads_end);
 }
 
+/// What a gradient goes by, to choose kernels that fit those of the forward pass.
+dnnl::convolution_forward::primitive_desc trained(const dnnl::engine& engine,
+                                                  const Descriptor& image,
+                                                  const Descriptor& filters,
+                                                  const Descriptor& result, const Window& window) {
+  return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, image, filters,
+           result, window.strides, window.dilations, window.pads_begin, window.pads_end},
+          engine};
+}
+
 }  // namespace
 
 Descriptor with_type(const Descriptor& tensor, dnnl::memory::data_type type) {
@@ -72,6 +82,31 @@ Primitive make_winograd(const dnnl::engine& engine, const Descriptor& source,
                                       destination, window);
   return finish<dnnl::convolution_forward>(
       dnnl::convolution_forward::primitive_desc(operation, attributes, engine));
+}
+
+Primitive make_image_gradient(const dnnl::engine& engine, const Descriptor& image,
+                              const Descriptor& filters, const Descriptor& result,
+                              const Window& window, const primitive_attr& attributes) {
+  using Gradient = dnnl::convolution_backward_data;
+  const Gradient::primitive_desc description(
+      {dnnl::algorithm::convolution_direct, image, filters, result, window.strides,
+       window.dilations, window.pads_begin, window.pads_end},
+      attributes, engine, trained(engine, image, filters, result, window));
+  return {Gradient(description),       description.diff_src_desc(),   description.weights_desc(),
+          description.diff_dst_desc(), description.scratchpad_desc(), description.impl_info_str()};
+}
+
+Primitive make_filter_gradient(const dnnl::engine& engine, const Descriptor& image,
+                               const Descriptor& filters, const Descriptor& result,
+                               const Window& window, const primitive_attr& attributes) {
+  using Gradient = dnnl::convolution_backward_weights;
+  const Gradient::primitive_desc description(
+      {dnnl::algorithm::convolution_direct, image, filters, result, window.strides,
+       window.dilations, window.pads_begin, window.pads_end},
+      attributes, engine, trained(engine, image, filters, result, window));
+  return {Gradient(description),           description.src_desc(),
+          description.diff_weights_desc(), description.diff_dst_desc(),
+          description.scratchpad_desc(),   description.impl_info_str()};
 }
 
 Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& source,

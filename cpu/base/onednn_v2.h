@@ -47,6 +47,14 @@ Primitive make_winograd(const dnnl::engine& engine, const Descriptor& source,
                         const Descriptor& weights, const std::optional<Descriptor>& bias,
                         const Descriptor& destination, const Window& window,
                         const dnnl::primitive_attr& attributes);
+/// The cotangent of a convolution's image, Primitive::source, or of its filters,
+/// Primitive::weights, from that of its result, Primitive::destination.
+Primitive make_image_gradient(const dnnl::engine& engine, const Descriptor& image,
+                              const Descriptor& filters, const Descriptor& result,
+                              const Window& window, const dnnl::primitive_attr& attributes);
+Primitive make_filter_gradient(const dnnl::engine& engine, const Descriptor& image,
+                               const Descriptor& filters, const Descriptor& result,
+                               const Window& window, const dnnl::primitive_attr& attributes);
 /// Weights are [g,] o, i, k…, as of a convolution that turns i channels into o.
 Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& source,
                              const Descriptor& weights, const std::optional<Descriptor>& bias,

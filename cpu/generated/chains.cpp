@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "cpu/base/kernel_request.h"
 #include "cpu/generated/loop_text.h"
 #include "runtime/generated/grouping.h"
 
@@ -21,6 +22,7 @@ using runtime::generated::RegionStage;
 /// True if generated loops compute the launch as well as kernels that know its operator: it has no
 /// contraction and no windows.
 bool may_be_generated(const core::Graph& graph, const Launch& launch) {
+  if (is_whole_gradient(graph.node(launch.head))) return false;
   const auto region = runtime::generated::make_region(graph, launch.nodes(), launch.outputs);
   if (!region) return false;
   if (std::ranges::any_of(region->stages, &RegionStage::is_contraction)) return false;

@@ -91,7 +91,7 @@ class ElementwiseKernel final : public runtime::HostKernel {
   std::size_t count_;
 };
 
-float real(const Node& node, std::string_view attribute) {
+float real_parameter(const Node& node, std::string_view attribute) {
   return static_cast<float>(node.attributes.get_real(attribute));
 }
 
@@ -117,9 +117,10 @@ template <class T>
 bool set_function(const Node& node, const std::string& op, Step<T>& step) {
   step.unary = unary_loop<T>(op);
   step.binary = binary_loop<T>(op);
-  if (op == "leaky_relu" || op == "elu" || op == "hard_sigmoid") step.a = real(node, "alpha");
-  if (op == "hard_sigmoid") step.b = real(node, "beta");
-  if (op == "clip") step.a = real(node, "min"), step.b = real(node, "max");
+  if (op == "leaky_relu" || op == "elu" || op == "hard_sigmoid")
+    step.a = real_parameter(node, "alpha");
+  if (op == "hard_sigmoid") step.b = real_parameter(node, "beta");
+  if (op == "clip") step.a = real_parameter(node, "min"), step.b = real_parameter(node, "max");
   return step.unary || step.binary || op == "where";
 }
 

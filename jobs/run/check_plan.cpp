@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "jobs/devices/devices.h"
 #include "jobs/run/cut_model.h"
 #include "jobs/run/program_check.h"
 #include "parallel/lowering/lowering.h"
@@ -47,8 +48,10 @@ struct Written {
 core::Result<Written> write_programs(const MarkedModel& model, const std::string& name,
                                      const parallel::PlanDocument& plan, const Context& context) {
   if (plan.is_training) {
-    SOAPSTONE_ASSIGN_OR_RETURN(CutTraining training,
-                               cut_training(with_loss(model, context), name, plan, context));
+    // What would run the plan where nothing else is asked for.
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(DeviceRequest()));
+    SOAPSTONE_ASSIGN_OR_RETURN(CutTraining training, cut_training(with_loss(model, context), name,
+                                                                  plan, *backend, context));
     SOAPSTONE_ASSIGN_OR_RETURN(auto programs,
                                parallel::lower(training.step.graph, training.cut.loops,
                                                training.cut.is_weight, training.cut.cuts));

@@ -9,10 +9,12 @@
 #include "jobs/models/model_files.h"
 #include "jobs/train/standard_step.h"
 #include "models/onnx/training_notes.h"
+#include "ops/gradients/gradient_operator.h"
 #include "parallel/plans/plan_cuts.h"
 #include "parallel/step/model_order.h"
 #include "parallel/training/training_forms.h"
 #include "parallel/work/saved_results.h"
+#include "runtime/launches/node_kernel.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -50,6 +52,16 @@ core::Result<std::vector<core::TensorId>> trained_tensors(const MarkedModel& for
   return trained;
 }
 
+/// Compositions of windows and tables are slow beside kernels that know the whole gradient; those
+/// of products are the kernels that devices have for products.
+parallel::StaysNode gradients_with_kernels(runtime::Backend& backend) {
+  return [&backend](const core::Graph& graph, core::NodeId node) {
+    if (!ops::gradient_of(graph, node)) return false;
+    const auto implementation = runtime::implementation_of(graph, node, backend);
+    return implementation && *implementation != "reference";
+  };
+}
+
 }  // namespace
 
 core::Result<CutInference> cut_inference(const MarkedModel& model,
@@ -64,7 +76,8 @@ core::Result<CutInference> cut_inference(const MarkedModel& model,
 }
 
 core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::string& model,
-                                       const parallel::PlanDocument& plan, const Context& context) {
+                                       const parallel::PlanDocument& plan,
+                                       runtime::Backend& backend, const Context& context) {
   context.progress.stage("differentiating");
   SOAPSTONE_ASSIGN_OR_RETURN(const parallel::TrainedForm form,
                              parallel::in_training(forward.graph));
@@ -88,10 +101,11 @@ core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::st
   }
   SOAPSTONE_ASSIGN_OR_RETURN(parallel::TrainingStep step,
                              parallel::training_step(form.graph, options));
-  auto written = standard_step(step, context);
+  const parallel::StaysNode stays = gradients_with_kernels(backend);
+  auto written = standard_step(step, context, stays);
   // Some gradients would take tables that are too large.
   if (!written && written.error().code == core::ErrorCode::kUnsupported)
-    written = step_by_laws(std::move(step), context);
+    written = step_by_laws(std::move(step), context, stays);
   if (!written) return written.error();
   StandardStep& standard = *written;
   context.progress.stage("cutting the step");

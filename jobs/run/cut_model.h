@@ -11,6 +11,7 @@
 #include "parallel/lowering/step_cuts.h"
 #include "parallel/plans/plan_document.h"
 #include "parallel/training/training_step.h"
+#include "runtime/launches/backend.h"
 
 namespace soapstone::jobs {
 
@@ -25,7 +26,7 @@ struct CutInference {
 core::Result<CutInference> cut_inference(const MarkedModel& model,
                                          const parallel::PlanDocument& plan);
 
-/// The model's step, of standard operators, and how the plan cuts it.
+/// The model's step, of operators for which the device has kernels, and how the plan cuts it.
 struct CutTraining {
   parallel::TrainingStep step;
   parallel::CutStep cut;
@@ -36,8 +37,10 @@ struct CutTraining {
 /// weights of the built-in network of that name, with floating-point elements and at least one
 /// dimension; statistics of batch norms are not, and these norms train on statistics of the whole
 /// batch. Errors: kInvalidInput if there is no loss, or no weight leads to it; kUnsupported if a
-/// gradient cannot be written; those of reading the file.
+/// gradient cannot be written; those of reading the file. Gradients for which
+/// `backend` has kernels stay gradient operators.
 core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::string& model,
-                                       const parallel::PlanDocument& plan, const Context& context);
+                                       const parallel::PlanDocument& plan,
+                                       runtime::Backend& backend, const Context& context);
 
 }  // namespace soapstone::jobs

@@ -87,13 +87,13 @@ struct CutRun {
   parallel::PlannedCuts cuts;
 };
 
-core::Result<CutRun> cut_step_of(const RunPlanRequest& request, const Context& context,
-                                 PreparedRun& prepared) {
+core::Result<CutRun> cut_step_of(const RunPlanRequest& request, runtime::Backend& backend,
+                                 const Context& context, PreparedRun& prepared) {
   RunModel& model = prepared.model;
   SOAPSTONE_ASSIGN_OR_RETURN(
       prepared.batches,
       batches_of(model.planned.graph, data_of(model.planned), request.inputs, request.seed));
-  auto training = cut_training(model.planned, request.model.model, prepared.plan, context);
+  auto training = cut_training(model.planned, request.model.model, prepared.plan, backend, context);
   if (!training) return training.error().at(request.model.model);
   prepared.uncut = std::move(training->uncut);
   prepared.training = become_step(*training, model);
@@ -127,9 +127,10 @@ core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::P
     belongs = parallel::check_belongs(prepared.plan, prepared.topology);
   if (!belongs) return belongs.error().at(request.plan);
   context.progress.stage("writing the programs of ranks");
-  SOAPSTONE_ASSIGN_OR_RETURN(const CutRun run, prepared.plan.is_training
-                                                   ? cut_step_of(request, context, prepared)
-                                                   : cut_model_of(request, prepared));
+  SOAPSTONE_ASSIGN_OR_RETURN(const CutRun run,
+                             prepared.plan.is_training
+                                 ? cut_step_of(request, *backend, context, prepared)
+                                 : cut_model_of(request, prepared));
   const core::Graph& graph = planned.graph;
   SOAPSTONE_ASSIGN_OR_RETURN(prepared.programs,
                              parallel::lower(graph, run.loops, planned.is_weight, run.cuts));

@@ -20,25 +20,27 @@ std::size_t count_gradients(const parallel::TrainingStep& step) {
 
 }  // namespace
 
-core::Result<StandardStep> step_by_laws(parallel::TrainingStep step, const Context& context) {
+core::Result<StandardStep> step_by_laws(parallel::TrainingStep step, const Context& context,
+                                        const parallel::StaysNode& stays) {
   SOAPSTONE_ASSIGN_OR_RETURN(
       const auto rules,
       read_believed_instances((rules_folder() / "gradients.rules").string(), context));
   StandardStep result;
   const std::size_t all = count_gradients(step);
   context.progress.stage("rewriting gradients");
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      result.step, parallel::with_ordinary_gradients(std::move(step), rules::RuleSet(rules)));
+  SOAPSTONE_ASSIGN_OR_RETURN(result.step, parallel::with_ordinary_gradients(
+                                              std::move(step), rules::RuleSet(rules), stays));
   result.by_law = all - count_gradients(result.step);
   return result;
 }
 
-core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Context& context) {
-  SOAPSTONE_ASSIGN_OR_RETURN(StandardStep result, step_by_laws(std::move(step), context));
+core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Context& context,
+                                         const parallel::StaysNode& stays) {
+  SOAPSTONE_ASSIGN_OR_RETURN(StandardStep result, step_by_laws(std::move(step), context, stays));
   SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
   result.composed = count_gradients(result.step);
   SOAPSTONE_ASSIGN_OR_RETURN(result.step,
-                             parallel::with_standard_operators(std::move(result.step)));
+                             parallel::with_standard_operators(std::move(result.step), stays));
   return result;
 }
 

@@ -25,9 +25,13 @@ std::size_t place_of(std::span<const Symbol> axes, Symbol axis) {
 
 }  // namespace
 
-void IndexSpace::add(Symbol variable, std::int64_t low, std::int64_t size) {
-  const std::size_t next = ranges_.size();
-  Range& range = ranges_.try_emplace(variable, Range{0, 0, next}).first->second;
+void IndexSpace::add(Symbol variable, std::int64_t low, std::int64_t size,
+                     std::optional<Symbol> before) {
+  const std::size_t rank = before ? ranges_.at(*before).rank : ranges_.size();
+  if (before && !has(variable))
+    for (auto& [other, range] : ranges_)
+      if (range.rank >= rank) ++range.rank;
+  Range& range = ranges_.try_emplace(variable, Range{0, 0, rank}).first->second;
   range.low = low;
   range.size = size;
   defined_.erase(variable);

@@ -24,8 +24,11 @@ inline constexpr std::int64_t kMostTableEntries = std::int64_t{1} << 22;
 
 class IndexSpace {
  public:
-  /// Variables have an order, that in which they are added: all lists of axes are in it.
-  void add(Symbol variable, std::int64_t low, std::int64_t size);
+  /// Variables have an order: all lists of axes are in it. A new one comes behind all others, or in
+  /// front of the one that is named.
+  void add(Symbol variable, std::int64_t low, std::int64_t size,
+           std::optional<Symbol> before = std::nullopt);
+  bool has(Symbol variable) const { return ranges_.contains(variable); }
   /// From now on the variable stands for what the table says.
   void define(Symbol variable, IndexTable value);
 

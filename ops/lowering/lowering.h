@@ -49,7 +49,7 @@ class Lowering {
   Spread summed(const Expr& body, const Domain& domain);
   void collect(const Expr& e, Product& product);
   Domain enter(const Expr& e, bool solves);
-  void declare(const std::vector<Binder>& binders, Domain& domain);
+  void declare(const std::vector<Binder>& binders, const Expr& body, Domain& domain);
   void add_masks(std::span<const Constraint> constraints, std::vector<IndexTable>& masks);
   Spread with_masks(Spread x, const std::vector<IndexTable>& masks, double other);
   /// Puts each mask on the smallest factor that has its axes, or makes it a factor.

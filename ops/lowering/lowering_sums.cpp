@@ -9,8 +9,39 @@
 
 namespace soapstone::ops {
 
-/// Bounds that depend on other variables become conditions.
-void Lowering::declare(const std::vector<Binder>& binders, Domain& domain) {
+namespace {
+
+/// Finds the longest list of dimensions that an element in the expression is read at, as far as
+/// each is a variable by itself.
+void find_dimensions(const Expr& e, std::vector<Symbol>& longest) {
+  if (e->kind == ExprKind::kRead && e->index.size() > longest.size()) {
+    longest.clear();
+    for (const Polynomial& index : e->index)
+      if (const std::vector<Symbol> symbols = index.symbols();
+          symbols.size() == 1 && index == Polynomial(symbols[0]))
+        longest.push_back(symbols[0]);
+  }
+  for (const Expr& argument : e->arguments) find_dimensions(argument, longest);
+  for (const Alternative& alternative : e->alternatives) find_dimensions(alternative.body, longest);
+}
+
+/// The variable of the space that the dimensions name first behind `variable`.
+std::optional<Symbol> next_dimension(const IndexSpace& space, std::span<const Symbol> dimensions,
+                                     Symbol variable) {
+  const auto own = std::ranges::find(dimensions, variable);
+  if (own == dimensions.end()) return std::nullopt;
+  const auto next =
+      std::find_if(own + 1, dimensions.end(), [&](Symbol other) { return space.has(other); });
+  return next == dimensions.end() ? std::nullopt : std::optional(*next);
+}
+
+}  // namespace
+
+/// Bounds that depend on other variables become conditions. Variables stand in the order of the
+/// dimensions that they run over, so that nothing need be transposed to be added up.
+void Lowering::declare(const std::vector<Binder>& binders, const Expr& body, Domain& domain) {
+  std::vector<Symbol> dimensions;
+  find_dimensions(body, dimensions);
   for (const Binder& b : binders) {
     const auto low = space_.tabulate(b.low), high = space_.tabulate(b.high);
     if (!low || !high) {
@@ -19,7 +50,8 @@ void Lowering::declare(const std::vector<Binder>& binders, Domain& domain) {
     }
     const std::int64_t least = *std::ranges::min_element(low->values);
     const std::int64_t most = *std::ranges::max_element(high->values);
-    space_.add(b.variable, least, std::max<std::int64_t>(most - least, 1));
+    space_.add(b.variable, least, std::max<std::int64_t>(most - least, 1),
+               next_dimension(space_, dimensions, b.variable));
     if (most <= least || !low->axes.empty())
       domain.constraints.push_back(at_least(b.variable, b.low));
     if (most <= least || !high->axes.empty())
@@ -33,7 +65,7 @@ Lowering::Domain Lowering::enter(const Expr& e, bool solves) {
   Domain domain;
   domain.body = e;
   while (domain.body->kind == ExprKind::kSum || domain.body->kind == ExprKind::kGuard) {
-    declare(domain.body->binders, domain);
+    declare(domain.body->binders, domain.body->arguments[0], domain);
     const auto& more = domain.body->constraints;
     domain.constraints.insert(domain.constraints.end(), more.begin(), more.end());
     domain.body = domain.body->arguments[0];
@@ -91,7 +123,7 @@ Spread Lowering::maximum(const ExprNode& e) {
   std::optional<Spread> largest;
   for (const Alternative& a : e.alternatives) {
     Domain domain;
-    declare(a.binders, domain);
+    declare(a.binders, a.body, domain);
     domain.constraints.insert(domain.constraints.end(), a.constraints.begin(), a.constraints.end());
     add_masks(domain.constraints, domain.masks);
     Spread x = with_masks(value(a.body), domain.masks, kLowest);

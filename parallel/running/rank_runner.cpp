@@ -2,7 +2,6 @@
 #include "parallel/running/rank_runner.h"
 
 #include <algorithm>
-#include <new>
 #include <set>
 #include <utility>
 
@@ -11,7 +10,9 @@
 #include "core/base/check.h"
 #include "core/base/clock.h"
 #include "parallel/pieces/part_graphs.h"
+#include "parallel/running/joined_steps.h"
 #include "runtime/execution/fold.h"
+#include "runtime/memory/memory_schedule.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -19,7 +20,8 @@ namespace {
 using runtime::Collectives;
 
 constexpr double kUsPerS = 1e6;
-constexpr std::align_val_t kAlignment{64};
+/// A step has thousands of nodes: greedy orders do.
+constexpr std::size_t kOrderStates = 1000;
 
 /// A graph with some of its inputs as constants.
 struct BakedGraph {
@@ -57,34 +59,6 @@ core::Result<core::Graph> folded(const core::Graph& graph, runtime::Backend& bac
   return std::move(builder).finish();
 }
 
-/// Bytes that an exchange fills, for a value of this type.
-class Buffer {
- public:
-  explicit Buffer(const core::TensorType& type)
-      : type_(type.data_type), dims_(*core::concrete(type.shape)),
-        size_(static_cast<std::size_t>(core::element_count(dims_)) * core::size_bytes(type_)) {
-    auto* const memory =
-        static_cast<std::byte*>(::operator new[](std::max<std::size_t>(size_, 1), kAlignment));
-    bytes_ = std::shared_ptr<std::byte>(memory,
-                                        [](std::byte* at) { ::operator delete[](at, kAlignment); });
-  }
-
-  runtime::Elements elements() const {
-    return {runtime::DeviceAddress(reinterpret_cast<std::uintptr_t>(bytes_.get())),
-            core::element_count(dims_), type_};
-  }
-  core::LiteralPtr value() const {
-    return std::make_shared<const core::Literal>(
-        core::Literal::view(type_, dims_, {bytes_.get(), size_}, bytes_));
-  }
-
- private:
-  core::DataType type_;
-  core::Dims dims_;
-  std::size_t size_;
-  std::shared_ptr<std::byte> bytes_;
-};
-
 runtime::Elements elements_of(const core::Literal& value) {
   return {runtime::DeviceAddress(reinterpret_cast<std::uintptr_t>(value.bytes().data())),
           value.count(), value.data_type()};
@@ -117,8 +91,8 @@ void for_each_read(const RankStep& step, const Visit& visit) {
 }  // namespace
 
 RankRunner::RankRunner(const RankProgram& program, const std::vector<core::LiteralPtr>& fixed)
-    : program_(&program), compiled_(program.steps.size()), values_(program.values.size()),
-      times_(program.steps.size()) {
+    : program_(&program), compiled_(program.steps.size()), pool_(std::make_unique<ValuePool>()),
+      values_(program.values.size()), times_(program.steps.size()) {
   for (std::size_t k = 0; k < fixed.size(); ++k)
     if (fixed[k]) fixed_.emplace(program.inputs[k].value, fixed[k]);
 }
@@ -133,19 +107,24 @@ core::Result<RankRunner> RankRunner::make(const RankProgram& program,
 }
 
 core::Status RankRunner::compile_all(runtime::Backend& backend, runtime::Fusion fusion) {
+  memory_ = &backend.memory();
   working_ = std::make_unique<runtime::WorkingMemory>(backend.memory());
   std::multimap<std::uint64_t, std::pair<core::Graph, std::size_t>> known;
-  for (std::size_t k = 0; k < compiled_.size(); ++k) {
-    const auto* const step = std::get_if<ComputeStep>(&program_->steps[k]);
-    if (!step) continue;
-    SOAPSTONE_ASSIGN_OR_RETURN(BakedGraph graph, baked(*step, fixed_));
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<JoinedSteps> runs, joined_steps(*program_));
+  for (const JoinedSteps& run : runs) {
+    SOAPSTONE_ASSIGN_OR_RETURN(BakedGraph graph, baked(run.step, fixed_));
     SOAPSTONE_ASSIGN_OR_RETURN(graph.graph, folded(graph.graph, backend));
+    graph.graph = runtime::order_for_memory(graph.graph, backend, fusion, kOrderStates).graph;
+    Compiled& compiled = compiled_[run.first].emplace();
+    compiled.steps = run.count;
+    compiled.inputs = std::move(graph.inputs);
+    compiled.outputs = run.step.outputs;
     const auto [first, last] = known.equal_range(graph.graph.hash());
     const auto same = std::find_if(first, last, [&](const auto& entry) {
       return same_structure(entry.second.first, graph.graph);
     });
     if (same != last) {
-      compiled_[k] = Compiled{same->second.second, std::move(graph.inputs)};
+      compiled.executable = same->second.second;
       continue;
     }
     SOAPSTONE_ASSIGN_OR_RETURN(
@@ -153,7 +132,7 @@ core::Status RankRunner::compile_all(runtime::Backend& backend, runtime::Fusion 
         runtime::Executable::make(graph.graph, backend,
                                   {.fusion = fusion, .working = working_.get()}));
     weight_bytes_ += executable.report().constant_bytes;
-    compiled_[k] = Compiled{executables_.size(), std::move(graph.inputs)};
+    compiled.executable = executables_.size();
     known.emplace(graph.graph.hash(), std::pair(std::move(graph.graph), executables_.size()));
     executables_.push_back(std::move(executable));
   }
@@ -213,11 +192,15 @@ RankRunner::run(const std::vector<core::LiteralPtr>& inputs) {
   for (std::size_t k = 0; k < inputs.size(); ++k)
     if (inputs[k]) set(program_->inputs[k].value, inputs[k]);
   const double began_s = core::wall_s();
-  for (std::size_t k = 0; k < program_->steps.size(); ++k) {
-    times_[k].start_us = (core::wall_s() - began_s) * kUsPerS;
+  const auto now_us = [&] { return (core::wall_s() - began_s) * kUsPerS; };
+  for (std::size_t k = 0; k < program_->steps.size();) {
+    const std::size_t end = k + (compiled_[k] ? compiled_[k]->steps : 1);
+    times_[k].start_us = now_us();
     SOAPSTONE_RETURN_IF_ERROR(run_step(k));
-    times_[k].end_us = (core::wall_s() - began_s) * kUsPerS;
-    for (const RankValueId id : dead_after_[k]) drop(id);
+    times_[k].end_us = now_us();
+    for (std::size_t j = k + 1; j < end; ++j) times_[j] = {times_[k].end_us, times_[k].end_us};
+    for (; k < end; ++k)
+      for (const RankValueId id : dead_after_[k]) drop(id);
   }
   SOAPSTONE_RETURN_IF_ERROR(all_->wait());
   std::vector<core::LiteralPtr> outputs;
@@ -229,26 +212,41 @@ RankRunner::run(const std::vector<core::LiteralPtr>& inputs) {
 
 core::Status RankRunner::run_step(std::size_t number) {
   const RankStep& step = program_->steps[number];
-  if (const auto* compute_step = std::get_if<ComputeStep>(&step))
-    return compute(*compute_step, *compiled_[number]);
+  if (compiled_[number]) return compute(*compiled_[number]);
   if (const auto* messages = std::get_if<MessageStep>(&step)) return exchange(*messages);
   return reduce(std::get<AllReduceStep>(step));
 }
 
-core::Status RankRunner::compute(const ComputeStep& step, const Compiled& compiled) {
-  std::vector<core::Literal> inputs;
-  for (const RankValueId id : compiled.inputs) inputs.push_back(*values_[id.index()]);
-  SOAPSTONE_ASSIGN_OR_RETURN(std::vector<core::Literal> outputs,
-                             executables_[compiled.executable].run(inputs));
-  for (std::size_t k = 0; k < outputs.size(); ++k)
-    set(step.outputs[k], std::make_shared<const core::Literal>(std::move(outputs[k])));
+core::Status RankRunner::compute(const Compiled& compiled) {
+  std::vector<runtime::DeviceBlock> shared;
+  std::vector<runtime::DeviceAddress> inputs, outputs;
+  for (const RankValueId id : compiled.inputs) {
+    SOAPSTONE_ASSIGN_OR_RETURN(runtime::DeviceBlock block,
+                               memory_->share(values_[id.index()]->bytes()));
+    inputs.push_back(block.address());
+    shared.push_back(std::move(block));
+  }
+  std::vector<Buffer> buffers;
+  for (const RankValueId id : compiled.outputs) {
+    buffers.push_back(pool_->make(program_->values[id.index()]));
+    SOAPSTONE_ASSIGN_OR_RETURN(runtime::DeviceBlock block,
+                               memory_->share_to_write(buffers.back().bytes()));
+    outputs.push_back(block.address());
+    shared.push_back(std::move(block));
+  }
+  SOAPSTONE_RETURN_IF_ERROR(executables_[compiled.executable].run_at(inputs, outputs));
+  for (std::size_t k = 0; k < buffers.size(); ++k) {
+    if (!buffers[k].bytes().empty())
+      SOAPSTONE_RETURN_IF_ERROR(memory_->copy_out(outputs[k], buffers[k].bytes()));
+    set(compiled.outputs[k], buffers[k].value());
+  }
   return core::Done{};
 }
 
 core::Status RankRunner::exchange(const MessageStep& step) {
   std::vector<Buffer> buffers;
   for (const Message& message : step.received)
-    buffers.emplace_back(program_->values[message.value.index()]);
+    buffers.push_back(pool_->make(program_->values[message.value.index()]));
   SOAPSTONE_RETURN_IF_ERROR(all_->begin_group());
   for (const Message& message : step.sent)
     SOAPSTONE_RETURN_IF_ERROR(
@@ -262,7 +260,7 @@ core::Status RankRunner::exchange(const MessageStep& step) {
 }
 
 core::Status RankRunner::reduce(const AllReduceStep& step) {
-  const Buffer to(program_->values[step.to.index()]);
+  const Buffer to = pool_->make(program_->values[step.to.index()]);
   const auto group = groups_.find(step.group);
   Collectives& ranks = group == groups_.end() ? *all_ : *group->second;
   SOAPSTONE_RETURN_IF_ERROR(ranks.all_reduce(elements_of(*values_[step.from.index()]),

@@ -13,6 +13,7 @@
 #include "core/base/result.h"
 #include "core/graph/literal.h"
 #include "parallel/lowering/rank_program.h"
+#include "parallel/running/value_pool.h"
 #include "runtime/collectives/collectives.h"
 #include "runtime/execution/executor.h"
 
@@ -52,17 +53,17 @@ class RankRunner {
   std::vector<std::pair<std::string, std::string>> reference_kernels() const;
 
  private:
-  /// A graph that was compiled, and which values it is given.
+  /// A graph that was compiled, and which values it is given and gives.
   struct Compiled {
-    std::size_t executable = 0;
-    std::vector<RankValueId> inputs;
+    std::size_t executable = 0, steps = 1;  ///< So many steps of the program are in it.
+    std::vector<RankValueId> inputs, outputs;
   };
   RankRunner(const RankProgram& program, const std::vector<core::LiteralPtr>& fixed);
 
   core::Status compile_all(runtime::Backend& backend, runtime::Fusion fusion);
   void find_last_uses();
   core::Status run_step(std::size_t number);
-  core::Status compute(const ComputeStep& step, const Compiled& compiled);
+  core::Status compute(const Compiled& compiled);
   core::Status exchange(const MessageStep& step);
   core::Status reduce(const AllReduceStep& step);
   void set(RankValueId id, core::LiteralPtr value);
@@ -72,7 +73,10 @@ class RankRunner {
   std::map<RankValueId, core::LiteralPtr> fixed_;
   std::unique_ptr<runtime::WorkingMemory> working_;  ///< Of all executables, in turn.
   std::vector<runtime::Executable> executables_;
-  std::vector<std::optional<Compiled>> compiled_;     ///< By step; none for exchanges.
+  /// By step: the graph that begins with it.
+  std::vector<std::optional<Compiled>> compiled_;
+  runtime::DeviceMemory* memory_ = nullptr;
+  std::unique_ptr<ValuePool> pool_;
   std::vector<std::vector<RankValueId>> dead_after_;  ///< By step.
   std::vector<RankValueId> dead_at_end_;              ///< Results, and what is sent.
   std::vector<core::LiteralPtr> values_;              ///< By value; null: not there.

@@ -21,8 +21,8 @@ struct Found {
 
 class Rewriting {
  public:
-  Rewriting(TrainingStep step, const rules::RuleSet& rules)
-      : step_(std::move(step)), rules_(rules),
+  Rewriting(TrainingStep step, const rules::RuleSet& rules, const StaysNode& stays)
+      : step_(std::move(step)), rules_(rules), stays_(stays),
         shared_(std::ranges::count(step_.phases, Phase::kRecompute) != 0 ? Phase::kRecompute
                                                                          : Phase::kForward) {}
 
@@ -30,6 +30,7 @@ class Rewriting {
     const std::vector<NodeId> order(step_.graph.order().begin(), step_.graph.order().end());
     for (const NodeId id : order) {
       if (!step_.graph.contains(id) || step_.phases[id.index()] != Phase::kBackward) continue;
+      if (stays_ && stays_(step_.graph, id)) continue;
       if (const auto found = match_at(id)) SOAPSTONE_RETURN_IF_ERROR(replace(*found));
     }
     step_.kept = kept_results(step_.graph, step_.phases);
@@ -103,14 +104,16 @@ class Rewriting {
 
   TrainingStep step_;
   const rules::RuleSet& rules_;
+  const StaysNode& stays_;
   /// The phase whose results are used again: the forward pass, unless it does not keep them.
   Phase shared_;
 };
 
 }  // namespace
 
-core::Result<TrainingStep> with_ordinary_gradients(TrainingStep step, const rules::RuleSet& rules) {
-  return Rewriting(std::move(step), rules).run();
+core::Result<TrainingStep> with_ordinary_gradients(TrainingStep step, const rules::RuleSet& rules,
+                                                   const StaysNode& stays) {
+  return Rewriting(std::move(step), rules, stays).run();
 }
 
 }  // namespace soapstone::parallel

@@ -10,7 +10,8 @@ namespace soapstone::parallel {
 /// matches is taken, unless its target does not exist for the types of the elements. What a target
 /// computes that the forward pass has computed already is taken from there, so that kept results
 /// become fewer. Rules are believed: the caller has seen to their proofs. Errors: kInvalidInput if
-/// a rewritten step is no graph any more.
-core::Result<TrainingStep> with_ordinary_gradients(TrainingStep step, const rules::RuleSet& rules);
+/// a rewritten step is no graph any more. Gradients that stay are not looked at.
+core::Result<TrainingStep> with_ordinary_gradients(TrainingStep step, const rules::RuleSet& rules,
+                                                   const StaysNode& stays = nullptr);
 
 }  // namespace soapstone::parallel

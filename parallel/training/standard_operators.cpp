@@ -18,8 +18,8 @@ using core::TensorId;
 
 class StandardForm {
  public:
-  explicit StandardForm(TrainingStep step)
-      : step_(std::move(step)), builder_(step_.graph), nodes_(builder_, step_.graph),
+  StandardForm(TrainingStep step, const StaysNode& stays)
+      : step_(std::move(step)), stays_(stays), builder_(step_.graph), nodes_(builder_, step_.graph),
         phases_(step_.phases) {}
 
   core::Result<TrainingStep> run() {
@@ -44,6 +44,7 @@ class StandardForm {
   bool has_no_standard_operator(NodeId id) const {
     const core::Node& node = step_.graph.node(id);
     if (ops::is_opaque(node)) return false;
+    if (stays_ && stays_(step_.graph, id)) return false;
     return ops::gradient_of(step_.graph, id) ||
            (step_.phases[id.index()] == Phase::kUpdate && node.inputs.size() > 2);
   }
@@ -76,6 +77,7 @@ class StandardForm {
   }
 
   TrainingStep step_;
+  const StaysNode& stays_;
   core::GraphBuilder builder_;
   ops::SharedNodes nodes_;
   std::map<TensorId, TensorId> replaced_;
@@ -84,8 +86,8 @@ class StandardForm {
 
 }  // namespace
 
-core::Result<TrainingStep> with_standard_operators(TrainingStep step) {
-  return StandardForm(std::move(step)).run();
+core::Result<TrainingStep> with_standard_operators(TrainingStep step, const StaysNode& stays) {
+  return StandardForm(std::move(step), stays).run();
 }
 
 }  // namespace soapstone::parallel

@@ -3,6 +3,7 @@
 // one.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -78,6 +79,10 @@ struct TrainingStep {
   /// reads it. Else none.
   std::vector<core::NodeId> origins;
 };
+
+/// Says which gradients and updates are left as they are where a step is written with other
+/// operators, since a device has kernels for them. None: no node stays.
+using StaysNode = std::function<bool(const core::Graph&, core::NodeId)>;
 
 /// Weights are updated if the loss depends on them through operators that have derivatives. The
 /// batch is that of the forward graph. Errors: kInvalidInput if no output can have a loss, no

@@ -9,6 +9,10 @@ core::Result<DeviceBlock> DeviceMemory::share(std::span<const std::byte> bytes) 
   return block;
 }
 
+core::Result<DeviceBlock> DeviceMemory::share_to_write(std::span<std::byte> bytes) {
+  return DeviceBlock::allocate(*this, bytes.size());
+}
+
 core::Result<HostBytes> DeviceMemory::hand_over(DeviceBlock block, std::size_t bytes) {
   return read(block.address(), bytes);
 }

@@ -57,6 +57,10 @@ class DeviceMemory {
   /// Lets kernels read bytes of the host, which outlive the block and do not change: a copy, or the
   /// bytes themselves where the device reads the host's memory.
   virtual core::Result<DeviceBlock> share(std::span<const std::byte> bytes);
+  /// Lets kernels write what copy_out() then brings to these bytes of the host: a block of the
+  /// device, or the bytes themselves, which copy_out() leaves as they are, where the device writes
+  /// the host's memory.
+  virtual core::Result<DeviceBlock> share_to_write(std::span<std::byte> bytes);
   /// Turns a block that allocate() made into bytes of the host, which outlive this object: a copy,
   /// or the block itself where the host reads the device's memory.
   virtual core::Result<HostBytes> hand_over(DeviceBlock block, std::size_t bytes);

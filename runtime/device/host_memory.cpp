@@ -35,7 +35,7 @@ core::Status HostMemory::copy_in(DeviceAddress to, std::span<const std::byte> fr
 }
 
 core::Status HostMemory::copy_out(DeviceAddress from, std::span<std::byte> to) {
-  std::memcpy(to.data(), host_pointer(from), to.size());
+  if (to.data() != host_pointer(from)) std::memcpy(to.data(), host_pointer(from), to.size());
   return core::Done{};
 }
 
@@ -45,6 +45,10 @@ core::Status HostMemory::copy(DeviceAddress from, DeviceAddress to, std::size_t 
 }
 
 core::Result<DeviceBlock> HostMemory::share(std::span<const std::byte> bytes) {
+  return DeviceBlock::borrowed(address_of(bytes.data()));
+}
+
+core::Result<DeviceBlock> HostMemory::share_to_write(std::span<std::byte> bytes) {
   return DeviceBlock::borrowed(address_of(bytes.data()));
 }
 

@@ -20,6 +20,7 @@ class HostMemory final : public DeviceMemory {
   core::Status copy_out(DeviceAddress from, std::span<std::byte> to) override;
   core::Status copy(DeviceAddress from, DeviceAddress to, std::size_t bytes) override;
   core::Result<DeviceBlock> share(std::span<const std::byte> bytes) override;
+  core::Result<DeviceBlock> share_to_write(std::span<std::byte> bytes) override;
   core::Result<HostBytes> hand_over(DeviceBlock block, std::size_t bytes) override;
 };
 

@@ -16,32 +16,13 @@ namespace {
 /// How errors name a node.
 std::string place_of(const core::Node& node) { return node.op->name + " `" + node.name + "`"; }
 
-core::Result<std::vector<DeviceBlock>> own_blocks(DeviceMemory& memory,
-                                                  const std::vector<std::size_t>& sizes) {
-  std::vector<DeviceBlock> blocks;
-  for (const std::size_t bytes : sizes) {
-    SOAPSTONE_ASSIGN_OR_RETURN(DeviceBlock block, DeviceBlock::allocate(memory, bytes));
-    blocks.push_back(std::move(block));
-  }
-  return blocks;
+std::size_t in_lines(std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  return (bytes + kLine - 1) / kLine * kLine;
 }
 
-/// One behind the other in memory that others use, too.
-core::Result<std::vector<DeviceBlock>> blocks_of(WorkingMemory& working,
-                                                 const std::vector<std::size_t>& sizes) {
-  constexpr std::size_t kAlignment = 64;
-  const auto rounded = [](std::size_t bytes) {
-    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  };
-  std::size_t all = 0;
-  for (const std::size_t bytes : sizes) all += rounded(bytes);
-  SOAPSTONE_ASSIGN_OR_RETURN(DeviceAddress at, working.take(all));
-  std::vector<DeviceBlock> blocks;
-  for (const std::size_t bytes : sizes) {
-    blocks.push_back(DeviceBlock::borrowed(at));
-    at = at + rounded(bytes);
-  }
-  return blocks;
+std::size_t place_in(std::span<const TensorId> tensors, TensorId tensor) {
+  return static_cast<std::size_t>(std::ranges::find(tensors, tensor) - tensors.begin());
 }
 
 }  // namespace
@@ -91,34 +72,34 @@ core::Status Executable::State::compile_all(Backend& backend, const Options& opt
   return core::Done{};
 }
 
-core::Status Executable::State::allocate(const Placement& placement, WorkingMemory* working) {
-  std::vector<std::size_t> sizes;
-  for (TensorId input : graph.inputs()) sizes.push_back(storage_bytes(graph.tensor(input).type));
-  sizes.push_back(placement.memory().arena_bytes);
-  std::size_t scratch_bytes = 0;
+core::Status Executable::State::allocate() {
   for (const auto& kernel : kernels)
     scratch_bytes = std::max(scratch_bytes, kernel->scratch_bytes());
-  sizes.push_back(scratch_bytes);
-  SOAPSTONE_ASSIGN_OR_RETURN(std::vector<DeviceBlock> blocks,
-                             working ? blocks_of(*working, sizes) : own_blocks(*memory, sizes));
-  scratch = std::move(blocks.back());
-  blocks.pop_back();
-  arena = std::move(blocks.back());
-  blocks.pop_back();
-  graph_inputs = std::move(blocks);
+  const std::size_t arena_bytes = placement->memory().arena_bytes;
+  if (working) {
+    working->need(in_lines(arena_bytes) + scratch_bytes);
+    return core::Done{};
+  }
+  for (TensorId input : graph.inputs()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        DeviceBlock block, DeviceBlock::allocate(*memory, storage_bytes(graph.tensor(input).type)));
+    graph_inputs.push_back(std::move(block));
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(arena, DeviceBlock::allocate(*memory, arena_bytes));
+  SOAPSTONE_ASSIGN_OR_RETURN(scratch, DeviceBlock::allocate(*memory, scratch_bytes));
   return core::Done{};
 }
 
 DeviceAddress Executable::State::address(const Placement::Place& place) const {
   if (place.home == Home::kArena) return arena.address() + place.offset;
-  const auto inputs = graph.inputs();
-  const auto at = std::find(inputs.begin(), inputs.end(), place.source) - inputs.begin();
-  return graph_inputs[static_cast<std::size_t>(at)].address() + place.offset;
+  if (place.home == Home::kGraphOutput)
+    return outside.outputs[place_in(graph.outputs(), place.source)] + place.offset;
+  const std::size_t input = place_in(graph.inputs(), place.source);
+  return (working ? outside.inputs[input] : graph_inputs[input].address()) + place.offset;
 }
 
-core::Result<DeviceAddress> Executable::State::read(const Placement& placement, TensorId tensor,
-                                                    Layout layout) {
-  const Placement::Place place = placement.of(tensor, layout);
+core::Result<DeviceAddress> Executable::State::read(TensorId tensor, Layout layout) {
+  const Placement::Place place = placement->of(tensor, layout);
   if (place.home != Home::kConstant) return address(place);
   // Any other constant is held by the kernel.
   if (layout != Layout::kRowMajor || !left_in_place[tensor.index()]) return DeviceAddress();
@@ -129,23 +110,21 @@ core::Result<DeviceAddress> Executable::State::read(const Placement& placement, 
   return weights.emplace(tensor, std::move(block)).first->second.address();
 }
 
-DeviceAddress Executable::State::write(const Placement& placement, TensorId tensor,
-                                       Layout layout) const {
-  const Placement::Place place = placement.of(tensor, layout);
-  CHECK(place.home == Home::kArena, "a launch writes to an input or constant");
+DeviceAddress Executable::State::write(TensorId tensor, Layout layout) const {
+  const Placement::Place place = placement->of(tensor, layout);
+  CHECK(place.home == Home::kArena || place.home == Home::kGraphOutput,
+        "a launch writes to an input or constant");
   return address(place);
 }
 
-core::Result<KernelCall> Executable::State::call_of(const Placement& placement,
-                                                    const PlanStep& step) {
+core::Result<KernelCall> Executable::State::call_of(const PlanStep& step) {
   KernelCall call{.scratch = scratch.address()};
   if (step.kind == PlanStep::Kind::kConversion) {
     const Conversion& conversion = plan.conversions[step.number];
     call.kernel = kernels[plan.launches.size() + step.number].get();
-    SOAPSTONE_ASSIGN_OR_RETURN(const DeviceAddress from,
-                               read(placement, conversion.tensor, conversion.from));
+    SOAPSTONE_ASSIGN_OR_RETURN(const DeviceAddress from, read(conversion.tensor, conversion.from));
     call.inputs = {from};
-    call.outputs = {write(placement, conversion.tensor, conversion.to)};
+    call.outputs = {write(conversion.tensor, conversion.to)};
     call.input_bytes = call.output_bytes = {storage_bytes(graph.tensor(conversion.tensor).type)};
     return call;
   }
@@ -154,12 +133,11 @@ core::Result<KernelCall> Executable::State::call_of(const Placement& placement,
   call.kernel = kernels[step.number].get();
   call.where = place_of(graph.node(launch.head));
   for (std::size_t i = 0; i < launch.inputs.size(); ++i) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const DeviceAddress from,
-                               read(placement, launch.inputs[i], layouts.inputs[i]));
+    SOAPSTONE_ASSIGN_OR_RETURN(const DeviceAddress from, read(launch.inputs[i], layouts.inputs[i]));
     call.inputs.push_back(from);
   }
   for (std::size_t i = 0; i < launch.outputs.size(); ++i)
-    call.outputs.push_back(write(placement, launch.outputs[i], layouts.outputs[i]));
+    call.outputs.push_back(write(launch.outputs[i], layouts.outputs[i]));
   for (TensorId input : launch.inputs)
     call.input_bytes.push_back(storage_bytes(graph.tensor(input).type));
   for (TensorId output : launch.outputs)
@@ -167,22 +145,51 @@ core::Result<KernelCall> Executable::State::call_of(const Placement& placement,
   return call;
 }
 
-core::Status Executable::State::bind(const Placement& placement) {
+core::Status Executable::State::bind() {
   std::vector<KernelCall> calls;
   for (const PlanStep& step : plan.steps) {
     if (step.kind == PlanStep::Kind::kView) continue;
-    SOAPSTONE_ASSIGN_OR_RETURN(KernelCall call, call_of(placement, step));
+    SOAPSTONE_ASSIGN_OR_RETURN(KernelCall call, call_of(step));
     calls.push_back(std::move(call));
   }
   SOAPSTONE_ASSIGN_OR_RETURN(run, queue->record(std::move(calls)));
+  graph_outputs.clear();
   for (TensorId output : graph.outputs()) {
-    const Placement::Place place = placement.of(output, Layout::kRowMajor);
+    const Placement::Place place = placement->of(output, Layout::kRowMajor);
     if (place.home == Home::kConstant)
       graph_outputs.push_back({constant_value(graph, folded)(place.source), {}});
     else
       graph_outputs.push_back({nullptr, address(place)});
   }
   return core::Done{};
+}
+
+core::Status Executable::State::bind_outside(Outside tensors) {
+  if (run && tensors == outside) return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(const DeviceAddress memory_taken, working->take());
+  arena = DeviceBlock::borrowed(memory_taken);
+  scratch = DeviceBlock::borrowed(memory_taken + in_lines(placement->memory().arena_bytes));
+  outside = std::move(tensors);
+  return bind();
+}
+
+core::Status Executable::State::copy_results() const {
+  for (std::size_t k = 0; k < graph_outputs.size(); ++k) {
+    const Output& output = graph_outputs[k];
+    const DeviceAddress to = outside.outputs[k];
+    const std::size_t bytes = storage_bytes(graph.tensor(graph.outputs()[k]).type);
+    if (output.constant)
+      SOAPSTONE_RETURN_IF_ERROR(memory->copy_in(to, output.constant->bytes()));
+    else if (output.address != to && bytes != 0)
+      SOAPSTONE_RETURN_IF_ERROR(memory->copy(output.address, to, bytes));
+  }
+  return core::Done{};
+}
+
+WorkingMemory* Executable::State::own_working() {
+  if (!working) return nullptr;
+  if (!unfused_working) unfused_working.emplace(*memory);
+  return &*unfused_working;
 }
 
 core::Result<core::Literal> Executable::State::result(std::size_t number) const {

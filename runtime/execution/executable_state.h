@@ -18,6 +18,11 @@ struct Executable::State {
     core::LiteralPtr constant;
     DeviceAddress address;
   };
+  /// Where the caller's tensors lie (Executable::run_at).
+  struct Outside {
+    std::vector<DeviceAddress> inputs, outputs;
+    bool operator==(const Outside&) const = default;
+  };
   Backend* made_by = nullptr;
   DeviceMemory* memory = nullptr;
   core::Graph graph;
@@ -25,12 +30,18 @@ struct Executable::State {
   FoldedConstants folded;
   std::vector<bool> left_in_place;               // by tensor: weights that no kernel holds
   std::vector<std::unique_ptr<Kernel>> kernels;  // of launches, then of conversions
-  std::vector<DeviceBlock> graph_inputs;
+  std::optional<Placement> placement;
+  WorkingMemory* working = nullptr;
+  std::size_t scratch_bytes = 0;
+  std::vector<DeviceBlock> graph_inputs;  // none if inputs lie outside
+  Outside outside;
   std::map<core::TensorId, DeviceBlock> weights;  // left in place, and read by a kernel
   DeviceBlock arena, scratch;
   std::vector<Output> graph_outputs;
   ExecutableReport report;
-  /// The same graph without fusion, which keeps every NaN; made when a NaN may have been lost.
+  /// The same graph without fusion, which keeps every NaN; made when a NaN may have been lost. It
+  /// comes too late to share the memory that others work in.
+  std::optional<WorkingMemory> unfused_working;
   std::optional<Executable> unfused;
   // Last, so that nothing that they use goes before them.
   std::unique_ptr<Queue> queue;
@@ -38,10 +49,16 @@ struct Executable::State {
 
   /// Makes all kernels of the plan.
   core::Status compile_all(Backend& backend, const Options& options);
-  /// `working`: as Options::working.
-  core::Status allocate(const Placement& placement, WorkingMemory* working);
+  /// Takes memory for a run, or says how much of the working memory it needs.
+  core::Status allocate();
   /// Records the calls of a run from what was compiled and allocated.
-  core::Status bind(const Placement& placement);
+  core::Status bind();
+  /// The same for tensors of the caller.
+  core::Status bind_outside(Outside tensors);
+  /// Copies results to the caller's tensors that kernels could not write there.
+  core::Status copy_results() const;
+  /// What the graph without fusion works in, if this one has tensors of the caller.
+  WorkingMemory* own_working();
   /// A graph output, after a run.
   core::Result<core::Literal> result(std::size_t number) const;
   std::size_t constant_bytes() const;
@@ -50,11 +67,10 @@ struct Executable::State {
 
  private:
   std::vector<bool> large_shared_weights() const;
-  core::Result<KernelCall> call_of(const Placement& placement, const PlanStep& step);
+  core::Result<KernelCall> call_of(const PlanStep& step);
   DeviceAddress address(const Placement::Place& place) const;
-  core::Result<DeviceAddress> read(const Placement& placement, core::TensorId tensor,
-                                   Layout layout);
-  DeviceAddress write(const Placement& placement, core::TensorId tensor, Layout layout) const;
+  core::Result<DeviceAddress> read(core::TensorId tensor, Layout layout);
+  DeviceAddress write(core::TensorId tensor, Layout layout) const;
 };
 
 }  // namespace soapstone::runtime

@@ -1,6 +1,7 @@
 // See executor.h.
 #include "runtime/execution/executor.h"
 
+#include "core/base/check.h"
 #include "ops/composites/composite.h"
 #include "ops/definition/registry.h"
 #include "runtime/execution/executable_state.h"
@@ -54,13 +55,16 @@ core::Result<Executable> Executable::make(const Graph& given, Backend& backend,
   std::vector<std::optional<std::size_t>> in_place;
   for (std::size_t i = 0; i < state->plan.launches.size(); ++i)
     in_place.push_back(state->kernels[i]->in_place_input());
-  const Placement placement(state->graph, state->plan, in_place);
-  SOAPSTONE_RETURN_IF_ERROR(state->allocate(placement, options.working));
-  SOAPSTONE_RETURN_IF_ERROR(state->bind(placement));
+  state->working = options.working;
+  state->placement.emplace(state->graph, state->plan, in_place, Placement::Detail::kOffsets,
+                           options.working ? Placement::Results::kOutside
+                                           : Placement::Results::kInArena);
+  SOAPSTONE_RETURN_IF_ERROR(state->allocate());
+  if (!state->working) SOAPSTONE_RETURN_IF_ERROR(state->bind());
   state->report.launches = state->plan.launches.size();
   state->report.conversions = state->plan.conversions.size();
-  state->report.peak_activation_bytes = placement.memory().peak_bytes;
-  state->report.arena_bytes = placement.memory().arena_bytes;
+  state->report.peak_activation_bytes = state->placement->memory().peak_bytes;
+  state->report.arena_bytes = state->placement->memory().arena_bytes;
   state->report.constant_bytes = state->constant_bytes();
   return Executable(std::move(state));
 }
@@ -88,13 +92,8 @@ core::Result<std::vector<core::Literal>> Executable::run(std::span<const core::L
   }
   SOAPSTONE_RETURN_IF_ERROR(run_again());
   if (state_->may_have_lost_nan()) {
-    if (!state_->unfused) {
-      SOAPSTONE_ASSIGN_OR_RETURN(Executable made,
-                                 make(state_->graph, *state_->made_by,
-                                      {.fusion = Fusion::kNone, .hold_shared_weights = false}));
-      state_->unfused.emplace(std::move(made));
-    }
-    return state_->unfused->run(inputs);
+    SOAPSTONE_ASSIGN_OR_RETURN(Executable* const exact, unfused());
+    return exact->run(inputs);
   }
   std::vector<core::Literal> results;
   for (std::size_t i = 0; i < state_->graph_outputs.size(); ++i) {
@@ -102,6 +101,29 @@ core::Result<std::vector<core::Literal>> Executable::run(std::span<const core::L
     results.push_back(std::move(result));
   }
   return results;
+}
+
+core::Result<Executable*> Executable::unfused() {
+  if (!state_->unfused) {
+    SOAPSTONE_ASSIGN_OR_RETURN(Executable made, make(state_->graph, *state_->made_by,
+                                                     {.fusion = Fusion::kNone,
+                                                      .hold_shared_weights = false,
+                                                      .working = state_->own_working()}));
+    state_->unfused.emplace(std::move(made));
+  }
+  return &*state_->unfused;
+}
+
+core::Status Executable::run_at(const std::vector<DeviceAddress>& inputs,
+                                const std::vector<DeviceAddress>& outputs) {
+  CHECK(state_->working != nullptr, "an executable whose tensors lie outside");
+  SOAPSTONE_RETURN_IF_ERROR(state_->bind_outside({inputs, outputs}));
+  SOAPSTONE_RETURN_IF_ERROR(run_again());
+  if (state_->may_have_lost_nan()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(Executable* const exact, unfused());
+    return exact->run_at(inputs, outputs);
+  }
+  return state_->copy_results();
 }
 
 core::Status Executable::run_again() {

@@ -35,8 +35,8 @@ class Executable {
     /// ones that several launches read stay as they are, which takes less memory and, for a few
     /// runs, less time.
     bool hold_shared_weights = true;
-    /// Memory for inputs and activations, which others may use between two calls of run(); it must
-    /// outlive the result. Null: it has its own. Then run_again() and time_us() have no inputs.
+    /// Memory for activations, which others may use between two runs; it must outlive the result.
+    /// The graph is run by run_at() alone then. Null: it has its own.
     WorkingMemory* working = nullptr;
   };
   /// `backend` must outlive the result. Errors: kUnsupported names the first opaque node or open
@@ -52,6 +52,10 @@ class Executable {
   /// for values that an operator does not admit, such as an index out of range. Where a fused
   /// kernel may have taken NaN for a number, the graph is run once more without fusion.
   core::Result<std::vector<core::Literal>> run(std::span<const core::Literal> inputs);
+  /// Runs on tensors in the memory of the backend, one a graph input and output, in order,
+  /// row-major. Precondition: Options::working. Errors: as run().
+  core::Status run_at(const std::vector<DeviceAddress>& inputs,
+                      const std::vector<DeviceAddress>& outputs);
   /// Runs on the inputs of the last run() (zeros before the first), without copying in or out, for
   /// timing. Errors: as run(); zeros are admitted by every operator.
   core::Status run_again();
@@ -63,6 +67,8 @@ class Executable {
 
  private:
   struct State;
+  /// Without fusion, which keeps every NaN.
+  core::Result<Executable*> unfused();
   explicit Executable(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -1,18 +1,23 @@
 // See working_memory.h.
 #include "runtime/execution/working_memory.h"
 
-#include <utility>
+#include <algorithm>
+
+#include "core/base/check.h"
 
 namespace soapstone::runtime {
 
-core::Result<DeviceAddress> WorkingMemory::take(std::size_t bytes) {
-  if (blocks_.empty() || bytes > last_bytes_) {
-    SOAPSTONE_ASSIGN_OR_RETURN(DeviceBlock block, DeviceBlock::allocate(*memory_, bytes));
-    blocks_.push_back(std::move(block));
-    last_bytes_ = bytes;
-    bytes_ += bytes;
+void WorkingMemory::need(std::size_t bytes) {
+  CHECK(!is_taken_, "working memory that grows while it is used");
+  bytes_ = std::max(bytes_, bytes);
+}
+
+core::Result<DeviceAddress> WorkingMemory::take() {
+  if (!is_taken_) {
+    SOAPSTONE_ASSIGN_OR_RETURN(block_, DeviceBlock::allocate(*memory_, bytes_));
+    is_taken_ = true;
   }
-  return blocks_.back().address();
+  return block_.address();
 }
 
 }  // namespace soapstone::runtime

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "core/base/result.h"
 #include "runtime/device/device_memory.h"
@@ -14,16 +13,17 @@ class WorkingMemory {
   /// `memory` must outlive this.
   explicit WorkingMemory(DeviceMemory& memory) : memory_(&memory) {}
 
-  /// A block of at least so many bytes: the last one, if that is as large. All stay until the end.
-  /// Errors: kUnavailable.
-  core::Result<DeviceAddress> take(std::size_t bytes);
-  /// The size of all blocks.
+  /// From now on there are at least so many bytes. Precondition: take() was not called.
+  void need(std::size_t bytes);
+  /// The memory, from the first call on. Errors: kUnavailable.
+  core::Result<DeviceAddress> take();
   std::size_t bytes() const { return bytes_; }
 
  private:
   DeviceMemory* memory_;
-  std::vector<DeviceBlock> blocks_;
-  std::size_t last_bytes_ = 0, bytes_ = 0;
+  DeviceBlock block_;
+  std::size_t bytes_ = 0;
+  bool is_taken_ = false;
 };
 
 }  // namespace soapstone::runtime

@@ -21,7 +21,8 @@ std::size_t known_bytes(const core::TensorType& type) {
 }  // namespace
 
 Placement::Placement(const core::Graph& graph, const ExecutionPlan& plan,
-                     std::span<const std::optional<std::size_t>> in_place, Detail detail)
+                     std::span<const std::optional<std::size_t>> in_place, Detail detail,
+                     Results results)
     : graph_(graph), plan_(plan), numbers_(graph.tensor_bound() * 2, kNone) {
   for (TensorId input : graph.inputs()) make(input, Layout::kRowMajor, Home::kGraphInput, 0);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) add_step(plan.steps[i], i);
@@ -32,6 +33,7 @@ Placement::Placement(const core::Graph& graph, const ExecutionPlan& plan,
     share_in_place(plan.launches[step.number], plan.layouts[step.number], *in_place[step.number],
                    i);
   }
+  if (results == Results::kOutside) move_results_outside();
   assign_slots(detail);
 }
 
@@ -120,6 +122,17 @@ Placement::Found Placement::find(std::uint32_t value) const {
     value = values_[value].inside;
   }
   return {value, offset};
+}
+
+void Placement::move_results_outside() {
+  for (const TensorId output : graph_.outputs()) {
+    const std::uint32_t value = number(output, Layout::kRowMajor);
+    const Found found = find(value);
+    Value& root = values_[found.root];
+    if (root.home != Home::kArena || root.bytes != values_[value].bytes) continue;
+    root.home = Home::kGraphOutput;
+    root.tensor = output;
+  }
 }
 
 void Placement::assign_slots(Detail detail) {

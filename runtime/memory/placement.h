@@ -18,14 +18,18 @@ class Placement {
  public:
   /// Slots get offsets, or only the times at which they are in use.
   enum class Detail : std::uint8_t { kOffsets, kLifetimes };
+  /// Whether results of the graph get slots, or lie outside the arena as inputs do.
+  enum class Results : std::uint8_t { kInArena, kOutside };
   /// `in_place[k]`: the input that launch k may overwrite with its output 0, if any.
   Placement(const core::Graph& graph, const ExecutionPlan& plan,
-            std::span<const std::optional<std::size_t>> in_place, Detail detail = Detail::kOffsets);
+            std::span<const std::optional<std::size_t>> in_place, Detail detail = Detail::kOffsets,
+            Results results = Results::kInArena);
 
-  enum class Home : std::uint8_t { kArena, kGraphInput, kConstant };
+  /// Of results that lie outside those are kGraphOutput that a kernel can write there: no views.
+  enum class Home : std::uint8_t { kArena, kGraphInput, kGraphOutput, kConstant };
   struct Place {
     Home home = Home::kArena;
-    core::TensorId source;   ///< The graph input or constant, where it is one.
+    core::TensorId source;   ///< The graph input, output or constant, where it is one.
     std::size_t offset = 0;  ///< Bytes from the beginning of the arena or of the source.
   };
   Place of(core::TensorId tensor, Layout layout) const;
@@ -58,6 +62,7 @@ class Placement {
   void share_in_place(const Launch& launch, const LaunchLayouts& layouts, std::size_t input,
                       std::size_t step);
   Found find(std::uint32_t value) const;
+  void move_results_outside();
   void assign_slots(Detail detail);
 
   const core::Graph& graph_;

@@ -1,0 +1,89 @@
+// See joined_steps.h.
+#include "parallel/running/joined_steps.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "parallel/pieces/part_graphs.h"
+
+namespace soapstone::parallel {
+namespace {
+
+const ComputeStep* compute_step(const RankProgram& program, std::size_t number) {
+  return number < program.steps.size() ? std::get_if<ComputeStep>(&program.steps[number]) : nullptr;
+}
+
+/// The number of the last step that reads each value, or of none behind the last one where the
+/// program gives the value.
+std::vector<std::size_t> last_reads(const RankProgram& program) {
+  std::vector<std::size_t> last(program.values.size());
+  for (std::size_t k = 0; k < program.steps.size(); ++k) {
+    const auto note = [&](RankValueId value) { last[value.index()] = k; };
+    if (const auto* compute = compute_step(program, k)) {
+      for (const RankValueId value : compute->inputs) note(value);
+    } else if (const auto* messages = std::get_if<MessageStep>(&program.steps[k])) {
+      for (const Message& message : messages->sent) note(message.value);
+    } else {
+      note(std::get<AllReduceStep>(program.steps[k]).from);
+    }
+  }
+  for (const HeldPiece& output : program.outputs) last[output.value.index()] = program.steps.size();
+  return last;
+}
+
+core::Result<ComputeStep> joined(const RankProgram& program, std::size_t first, std::size_t count,
+                                 const std::vector<std::size_t>& last_read) {
+  ComputeStep all;
+  core::GraphBuilder builder;
+  std::map<RankValueId, core::TensorId> known;
+  for (std::size_t k = first; k < first + count; ++k) {
+    const ComputeStep& step = *compute_step(program, k);
+    std::vector<core::TensorId> operands;
+    for (const RankValueId value : step.inputs) {
+      const auto [at, is_new] = known.try_emplace(value);
+      if (is_new) {
+        at->second =
+            builder.add_input("v" + std::to_string(value.index()), program.values[value.index()]);
+        all.inputs.push_back(value);
+      }
+      operands.push_back(at->second);
+    }
+    const auto results = append_graph(builder, step.graph, operands);
+    for (std::size_t i = 0; i < results.size(); ++i) known[step.outputs[i]] = results[i];
+  }
+  std::vector<core::TensorId> outputs;
+  for (std::size_t k = first; k < first + count; ++k)
+    for (const RankValueId value : compute_step(program, k)->outputs)
+      if (last_read[value.index()] >= first + count) {
+        all.outputs.push_back(value);
+        outputs.push_back(known.at(value));
+      }
+  builder.set_outputs(std::move(outputs));
+  SOAPSTONE_ASSIGN_OR_RETURN(all.graph, std::move(builder).finish());
+  return all;
+}
+
+}  // namespace
+
+core::Result<std::vector<JoinedSteps>> joined_steps(const RankProgram& program) {
+  const std::vector<std::size_t> last_read = last_reads(program);
+  std::vector<JoinedSteps> runs;
+  for (std::size_t k = 0; k < program.steps.size();) {
+    const ComputeStep* const first = compute_step(program, k);
+    if (!first) {
+      ++k;
+      continue;
+    }
+    std::size_t count = 1;
+    for (const ComputeStep* next = compute_step(program, k + 1);
+         next && next->graph.hash() != first->graph.hash(); next = compute_step(program, k + count))
+      ++count;
+    SOAPSTONE_ASSIGN_OR_RETURN(ComputeStep step, joined(program, k, count, last_read));
+    runs.push_back({k, count, std::move(step)});
+    k += count;
+  }
+  return runs;
+}
+
+}  // namespace soapstone::parallel
