@@ -37,9 +37,8 @@ void follow_stored(const Graph& graph, const runtime::Launch& launch,
                    std::span<const Layout> stored, LaunchLayouts& wanted) {
   constexpr std::size_t kImageRank = 4;
   std::ranges::copy(stored, wanted.inputs.begin());
-  const bool leaves_images = std::ranges::all_of(
-      launch.outputs, [&](TensorId id) { return rank(graph, id) >= kImageRank; });
-  if (leaves_images) std::ranges::fill(wanted.outputs, Layout::kChannelsLast);
+  for (std::size_t k = 0; k < launch.outputs.size(); ++k)
+    if (rank(graph, launch.outputs[k]) >= kImageRank) wanted.outputs[k] = Layout::kChannelsLast;
 }
 
 void set_input(const runtime::Launch& launch, TensorId tensor, Layout layout,

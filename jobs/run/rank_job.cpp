@@ -97,8 +97,10 @@ class RankJob {
         return begun;
       }
       // The others may wait in an exchange, so lack of memory has to end them, too.
+      std::vector<core::LiteralPtr> inputs = inputs_of(run);
+      outputs_.clear();  // Weights and states that the step replaces are the runner's alone.
       auto outputs =
-          guarded(context_, [&](const Context&) { return runner_->run(inputs_of(run)); });
+          guarded(context_, [&](const Context&) { return runner_->run(std::move(inputs)); });
       if (!outputs) {
         const core::Error error = outputs.error().at(fmt::format("rank {}", rank_));
         collectives_.abort(error.to_string());
@@ -125,7 +127,7 @@ class RankJob {
         numbers_of_step(*prepared_.training, prepared_.training->steps_before + run + 1);
     const std::vector<parallel::HeldPiece>& held = program().inputs;
     for (std::size_t k = 0; k < held.size(); ++k) {
-      if (replaced_[k]) inputs[k] = replaced_[k];
+      if (replaced_[k]) inputs[k] = std::exchange(replaced_[k], nullptr);
       if (const auto number = numbers.find(held[k].tensor); number != numbers.end())
         inputs[k] = number->second;
     }

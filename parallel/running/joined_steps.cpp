@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "parallel/pieces/part_graphs.h"
+#include "parallel/running/independent_parts.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -64,6 +65,18 @@ core::Result<ComputeStep> joined(const RankProgram& program, std::size_t first, 
   return all;
 }
 
+/// How many steps from the first one on are one run.
+core::Result<std::size_t> neighbors_of(const RankProgram& program, std::size_t first) {
+  const std::uint64_t own = compute_step(program, first)->graph.hash();
+  std::size_t count = 1;
+  for (;; ++count) {
+    const ComputeStep* const next = compute_step(program, first + count);
+    if (!next || next->graph.hash() == own) return count;
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto parts, independent_parts(*next));
+    if (parts.size() > 1) return count;
+  }
+}
+
 }  // namespace
 
 core::Result<std::vector<JoinedSteps>> joined_steps(const RankProgram& program) {
@@ -75,12 +88,13 @@ core::Result<std::vector<JoinedSteps>> joined_steps(const RankProgram& program) 
       ++k;
       continue;
     }
+    SOAPSTONE_ASSIGN_OR_RETURN(std::vector<ComputeStep> parts, independent_parts(*first));
     std::size_t count = 1;
-    for (const ComputeStep* next = compute_step(program, k + 1);
-         next && next->graph.hash() != first->graph.hash(); next = compute_step(program, k + count))
-      ++count;
-    SOAPSTONE_ASSIGN_OR_RETURN(ComputeStep step, joined(program, k, count, last_read));
-    runs.push_back({k, count, std::move(step)});
+    if (parts.size() == 1) {
+      SOAPSTONE_ASSIGN_OR_RETURN(count, neighbors_of(program, k));
+      SOAPSTONE_ASSIGN_OR_RETURN(parts.front(), joined(program, k, count, last_read));
+    }
+    runs.push_back({k, count, std::move(parts)});
     k += count;
   }
   return runs;

@@ -2,6 +2,7 @@
 #include "parallel/running/rank_runner.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -91,8 +92,9 @@ void for_each_read(const RankStep& step, const Visit& visit) {
 }  // namespace
 
 RankRunner::RankRunner(const RankProgram& program, const std::vector<core::LiteralPtr>& fixed)
-    : program_(&program), compiled_(program.steps.size()), pool_(std::make_unique<ValuePool>()),
-      values_(program.values.size()), times_(program.steps.size()) {
+    : program_(&program), covered_(program.steps.size(), 1), compiled_(program.steps.size()),
+      pool_(std::make_unique<ValuePool>()), values_(program.values.size()),
+      times_(program.steps.size()) {
   for (std::size_t k = 0; k < fixed.size(); ++k)
     if (fixed[k]) fixed_.emplace(program.inputs[k].value, fixed[k]);
 }
@@ -112,29 +114,31 @@ core::Status RankRunner::compile_all(runtime::Backend& backend, runtime::Fusion 
   std::multimap<std::uint64_t, std::pair<core::Graph, std::size_t>> known;
   SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<JoinedSteps> runs, joined_steps(*program_));
   for (const JoinedSteps& run : runs) {
-    SOAPSTONE_ASSIGN_OR_RETURN(BakedGraph graph, baked(run.step, fixed_));
-    SOAPSTONE_ASSIGN_OR_RETURN(graph.graph, folded(graph.graph, backend));
-    graph.graph = runtime::order_for_memory(graph.graph, backend, fusion, kOrderStates).graph;
-    Compiled& compiled = compiled_[run.first].emplace();
-    compiled.steps = run.count;
-    compiled.inputs = std::move(graph.inputs);
-    compiled.outputs = run.step.outputs;
-    const auto [first, last] = known.equal_range(graph.graph.hash());
-    const auto same = std::find_if(first, last, [&](const auto& entry) {
-      return same_structure(entry.second.first, graph.graph);
-    });
-    if (same != last) {
-      compiled.executable = same->second.second;
-      continue;
+    covered_[run.first] = run.count;
+    for (const ComputeStep& part : run.parts) {
+      SOAPSTONE_ASSIGN_OR_RETURN(BakedGraph graph, baked(part, fixed_));
+      SOAPSTONE_ASSIGN_OR_RETURN(graph.graph, folded(graph.graph, backend));
+      graph.graph = runtime::order_for_memory(graph.graph, backend, fusion, kOrderStates).graph;
+      Compiled& compiled = compiled_[run.first].emplace_back();
+      compiled.inputs = std::move(graph.inputs);
+      compiled.outputs = part.outputs;
+      const auto [first, last] = known.equal_range(graph.graph.hash());
+      const auto same = std::find_if(first, last, [&](const auto& entry) {
+        return same_structure(entry.second.first, graph.graph);
+      });
+      if (same != last) {
+        compiled.executable = same->second.second;
+        continue;
+      }
+      SOAPSTONE_ASSIGN_OR_RETURN(
+          runtime::Executable executable,
+          runtime::Executable::make(graph.graph, backend,
+                                    {.fusion = fusion, .working = working_.get()}));
+      weight_bytes_ += executable.report().constant_bytes;
+      compiled.executable = executables_.size();
+      known.emplace(graph.graph.hash(), std::pair(std::move(graph.graph), executables_.size()));
+      executables_.push_back(std::move(executable));
     }
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        runtime::Executable executable,
-        runtime::Executable::make(graph.graph, backend,
-                                  {.fusion = fusion, .working = working_.get()}));
-    weight_bytes_ += executable.report().constant_bytes;
-    compiled.executable = executables_.size();
-    known.emplace(graph.graph.hash(), std::pair(std::move(graph.graph), executables_.size()));
-    executables_.push_back(std::move(executable));
   }
   return core::Done{};
 }
@@ -170,6 +174,12 @@ void RankRunner::find_last_uses() {
   for (std::size_t v = 0; v < last.size(); ++v)
     if (last[v] < dead_after_.size() && !kept.contains(RankValueId(v)))
       dead_after_[last[v]].push_back(RankValueId(v));
+  for (std::size_t k = 0; k < compiled_.size(); ++k) {
+    std::set<RankValueId> alive(dead_after_[k].begin(), dead_after_[k].end());
+    for (Compiled& part : compiled_[k] | std::views::reverse)
+      for (const RankValueId id : part.inputs)
+        if (alive.erase(id) != 0) part.dead_inputs.push_back(id);
+  }
   for (const auto& [id, value] : fixed_) set(id, value);
 }
 
@@ -186,15 +196,14 @@ core::Status RankRunner::connect(Collectives& all) {
   return core::Done{};
 }
 
-core::Result<std::vector<core::LiteralPtr>>
-RankRunner::run(const std::vector<core::LiteralPtr>& inputs) {
+core::Result<std::vector<core::LiteralPtr>> RankRunner::run(std::vector<core::LiteralPtr> inputs) {
   CHECK(all_ != nullptr, "a rank that is connected");
   for (std::size_t k = 0; k < inputs.size(); ++k)
-    if (inputs[k]) set(program_->inputs[k].value, inputs[k]);
+    if (inputs[k]) set(program_->inputs[k].value, std::move(inputs[k]));
   const double began_s = core::wall_s();
   const auto now_us = [&] { return (core::wall_s() - began_s) * kUsPerS; };
   for (std::size_t k = 0; k < program_->steps.size();) {
-    const std::size_t end = k + (compiled_[k] ? compiled_[k]->steps : 1);
+    const std::size_t end = k + covered_[k];
     times_[k].start_us = now_us();
     SOAPSTONE_RETURN_IF_ERROR(run_step(k));
     times_[k].end_us = now_us();
@@ -212,7 +221,11 @@ RankRunner::run(const std::vector<core::LiteralPtr>& inputs) {
 
 core::Status RankRunner::run_step(std::size_t number) {
   const RankStep& step = program_->steps[number];
-  if (compiled_[number]) return compute(*compiled_[number]);
+  for (const Compiled& part : compiled_[number]) {
+    SOAPSTONE_RETURN_IF_ERROR(compute(part));
+    for (const RankValueId id : part.dead_inputs) drop(id);
+  }
+  if (!compiled_[number].empty()) return core::Done{};
   if (const auto* messages = std::get_if<MessageStep>(&step)) return exchange(*messages);
   return reduce(std::get<AllReduceStep>(step));
 }

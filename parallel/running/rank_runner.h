@@ -41,9 +41,10 @@ class RankRunner {
   core::Status connect(runtime::Collectives& all);
 
   /// `inputs`: by input of the program its value, null if it is fixed. Results are parallel to the
-  /// program's outputs. Precondition: all ranks are connected and run. Errors: those of running
+  /// program's outputs. What the caller does not hold, too, is left as soon as nothing reads it any
+  /// more. Precondition: all ranks are connected and run. Errors: those of running
   /// graphs, which the others do not know of, and kUnavailable if an exchange fails.
-  core::Result<std::vector<core::LiteralPtr>> run(const std::vector<core::LiteralPtr>& inputs);
+  core::Result<std::vector<core::LiteralPtr>> run(std::vector<core::LiteralPtr> inputs);
 
   /// Times of the last run, by step of the program.
   std::span<const RankStepTime> times() const { return times_; }
@@ -55,8 +56,9 @@ class RankRunner {
  private:
   /// A graph that was compiled, and which values it is given and gives.
   struct Compiled {
-    std::size_t executable = 0, steps = 1;  ///< So many steps of the program are in it.
+    std::size_t executable = 0;
     std::vector<RankValueId> inputs, outputs;
+    std::vector<RankValueId> dead_inputs;  ///< What nothing reads behind it.
   };
   RankRunner(const RankProgram& program, const std::vector<core::LiteralPtr>& fixed);
 
@@ -73,8 +75,8 @@ class RankRunner {
   std::map<RankValueId, core::LiteralPtr> fixed_;
   std::unique_ptr<runtime::WorkingMemory> working_;  ///< Of all executables, in turn.
   std::vector<runtime::Executable> executables_;
-  /// By step: the graph that begins with it.
-  std::vector<std::optional<Compiled>> compiled_;
+  std::vector<std::size_t> covered_;             ///< By step: how many steps run with it.
+  std::vector<std::vector<Compiled>> compiled_;  ///< By step: the graphs that begin with it.
   runtime::DeviceMemory* memory_ = nullptr;
   std::unique_ptr<ValuePool> pool_;
   std::vector<std::vector<RankValueId>> dead_after_;  ///< By step.
