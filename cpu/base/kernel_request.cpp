@@ -82,8 +82,8 @@ std::span<const MakeKernel> kernel_makers() {
 }
 
 std::span<const MakeKernel> gradient_makers() {
-  static constexpr std::array<MakeKernel, 3> kMakers = {make_convolution_gradient,
-                                                        make_pool_gradient, make_gather_gradient};
+  static constexpr std::array<MakeKernel, 4> kMakers = {
+      make_convolution_gradient, make_pool_gradient, make_matmul_gradient, make_gather_gradient};
   return kMakers;
 }
 

@@ -114,6 +114,7 @@ core::Result<std::unique_ptr<runtime::HostKernel>> make_cumsum_kernel(const Kern
 core::Result<std::unique_ptr<runtime::HostKernel>> make_resize_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::HostKernel>> make_convolution_gradient(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::HostKernel>> make_pool_gradient(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_matmul_gradient(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::HostKernel>> make_gather_gradient(const KernelRequest&);
 
 }  // namespace soapstone::cpu

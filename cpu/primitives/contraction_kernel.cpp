@@ -17,8 +17,8 @@ std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
   for (const runtime::EpilogueStep& step : launch.epilogue)
     if (step.kind == runtime::EpilogueKind::kResidual) residual = step.operand;
   // The primitive must not read, as source or weights, what it overwrites.
-  if (!residual || *residual == head.inputs[0] || *residual == head.inputs[1] ||
-      graph.is_constant_expression(*residual))
+  if (!residual || graph.is_constant_expression(*residual) ||
+      std::ranges::find(head.inputs, *residual) != head.inputs.end())
     return std::nullopt;
   return static_cast<std::size_t>(std::ranges::find(launch.inputs, *residual) -
                                   launch.inputs.begin());
