@@ -40,7 +40,8 @@ dnnl::convolution_forward::desc operation_of(dnnl::algorithm algorithm, const De
                    window.dilations, window.pads_begin, window.pads_end);
 }
 
-/// What a gradient goes by, to choose kernels that fit those of the forward pass.
+/// What a gradient goes by, to choose kernels that fit those of the forward pass. To be kept as
+/// operations are.
 dnnl::convolution_forward::primitive_desc trained(const dnnl::engine& engine,
                                                   const Descriptor& image,
                                                   const Descriptor& filters,
@@ -86,24 +87,30 @@ Primitive make_winograd(const dnnl::engine& engine, const Descriptor& source,
 
 Primitive make_image_gradient(const dnnl::engine& engine, const Descriptor& image,
                               const Descriptor& filters, const Descriptor& result,
-                              const Window& window, const primitive_attr& attributes) {
+                              const Window& window, const primitive_attr& attributes,
+                              Avoided avoided) {
   using Gradient = dnnl::convolution_backward_data;
-  const Gradient::primitive_desc description(
-      {dnnl::algorithm::convolution_direct, image, filters, result, window.strides,
-       window.dilations, window.pads_begin, window.pads_end},
-      attributes, engine, trained(engine, image, filters, result, window));
+  const Gradient::desc operation(dnnl::algorithm::convolution_direct, image, filters, result,
+                                 window.strides, window.dilations, window.pads_begin,
+                                 window.pads_end);
+  const auto forward = trained(engine, image, filters, result, window);
+  Gradient::primitive_desc description(operation, attributes, engine, forward);
+  pass_over(description, avoided);
   return {Gradient(description),       description.diff_src_desc(),   description.weights_desc(),
           description.diff_dst_desc(), description.scratchpad_desc(), description.impl_info_str()};
 }
 
 Primitive make_filter_gradient(const dnnl::engine& engine, const Descriptor& image,
                                const Descriptor& filters, const Descriptor& result,
-                               const Window& window, const primitive_attr& attributes) {
+                               const Window& window, const primitive_attr& attributes,
+                               Avoided avoided) {
   using Gradient = dnnl::convolution_backward_weights;
-  const Gradient::primitive_desc description(
-      {dnnl::algorithm::convolution_direct, image, filters, result, window.strides,
-       window.dilations, window.pads_begin, window.pads_end},
-      attributes, engine, trained(engine, image, filters, result, window));
+  const Gradient::desc operation(dnnl::algorithm::convolution_direct, image, filters, result,
+                                 window.strides, window.dilations, window.pads_begin,
+                                 window.pads_end);
+  const auto forward = trained(engine, image, filters, result, window);
+  Gradient::primitive_desc description(operation, attributes, engine, forward);
+  pass_over(description, avoided);
   return {Gradient(description),           description.src_desc(),
           description.diff_weights_desc(), description.diff_dst_desc(),
           description.scratchpad_desc(),   description.impl_info_str()};

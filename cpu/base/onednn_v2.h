@@ -51,10 +51,12 @@ Primitive make_winograd(const dnnl::engine& engine, const Descriptor& source,
 /// Primitive::weights, from that of its result, Primitive::destination.
 Primitive make_image_gradient(const dnnl::engine& engine, const Descriptor& image,
                               const Descriptor& filters, const Descriptor& result,
-                              const Window& window, const dnnl::primitive_attr& attributes);
+                              const Window& window, const dnnl::primitive_attr& attributes,
+                              Avoided avoided);
 Primitive make_filter_gradient(const dnnl::engine& engine, const Descriptor& image,
                                const Descriptor& filters, const Descriptor& result,
-                               const Window& window, const dnnl::primitive_attr& attributes);
+                               const Window& window, const dnnl::primitive_attr& attributes,
+                               Avoided avoided);
 /// Weights are [g,] o, i, k…, as of a convolution that turns i channels into o.
 Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& source,
                              const Descriptor& weights, const std::optional<Descriptor>& bias,

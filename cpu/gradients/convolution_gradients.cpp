@@ -22,12 +22,14 @@ Dims in_groups(const Dims& filters, std::int64_t groups) {
   return result;
 }
 
-/// A tensor that the primitive wants in an order of its own.
+/// A tensor that the primitive has in an order of its own, which may be padded.
 class Reordered {
  public:
-  Reordered(const KernelRequest& request, const Descriptor& from, const Descriptor& to) {
+  /// `own`: which of the two is the primitive's.
+  Reordered(const KernelRequest& request, const Descriptor& from, const Descriptor& to,
+            const Descriptor& own) {
     if (from != to) reorder_.emplace(request.engine, from, to);
-    bytes_ = reorder_ ? aligned(to.get_size()) : 0;
+    bytes_ = reorder_ ? aligned(own.get_size()) : 0;
   }
   bool is_needed() const { return reorder_.has_value(); }
   std::size_t bytes() const { return bytes_; }
@@ -50,8 +52,9 @@ class ConvolutionGradient final : public runtime::HostKernel {
                       const Descriptor& filters, Primitive primitive)
       : stream_(request.stream), threads_(request.threads), by_(by), inputs_(request),
         other_(request.number(other)), cotangent_(request.number(cotangent)),
-        filters_(by == By::kImage ? Reordered(request, filters, primitive.weights)
-                                  : Reordered(request, primitive.weights, filters)),
+        filters_(by == By::kImage
+                     ? Reordered(request, filters, primitive.weights, primitive.weights)
+                     : Reordered(request, primitive.weights, filters, primitive.weights)),
         primitive_(request.engine, std::move(primitive)),
         image_argument_(
             primitive_.add(by == By::kImage ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, parts().source)),
@@ -96,6 +99,17 @@ class ConvolutionGradient final : public runtime::HostKernel {
   std::size_t image_argument_, filters_argument_, cotangent_argument_;
 };
 
+/// oneDNN 2.6.3's kernels for filters of one element write behind their scratch memory where they
+/// take every other pixel of images whose channels do not fill a vector.
+bool may_overrun(const Window& window, const Dims& image, const Dims& filters) {
+  constexpr std::int64_t kLanes = 16;
+  const bool is_strided =
+      std::ranges::any_of(window.strides, [](std::int64_t stride) { return stride > 1; });
+  const bool is_one = std::all_of(filters.end() - std::ssize(window.strides), filters.end(),
+                                  [](std::int64_t size) { return size == 1; });
+  return is_strided && is_one && image[1] % kLanes != 0;
+}
+
 /// The layout, as oneDNN's kernels know it.
 Descriptor described(const KernelRequest& request, TensorId tensor, Layout layout) {
   return describe(request.dims(tensor), effective_layout(request.type(tensor), layout));
@@ -123,13 +137,16 @@ make_convolution_gradient(const KernelRequest& request) {
   return guarded([&]() -> core::Result<std::unique_ptr<runtime::HostKernel>> {
     const Descriptor any = describe_any(filter_dims);
     const Window window = window_of(request.attributes());
+    std::vector<std::string_view> avoided;
+    if (may_overrun(window, request.dims(image), filter_dims)) avoided.emplace_back("1x1");
     const Descriptor pixels = described(
         request, image, by == By::kImage ? request.output_layout() : request.layout(image));
     const Descriptor slopes = described(request, cotangent, request.layout(cotangent));
-    Primitive primitive =
-        by == By::kImage
-            ? make_image_gradient(request.engine, pixels, any, slopes, window, plain_attributes())
-            : make_filter_gradient(request.engine, pixels, any, slopes, window, plain_attributes());
+    Primitive primitive = by == By::kImage
+                              ? make_image_gradient(request.engine, pixels, any, slopes, window,
+                                                    plain_attributes(), avoided)
+                              : make_filter_gradient(request.engine, pixels, any, slopes, window,
+                                                     plain_attributes(), avoided);
     return std::unique_ptr<runtime::HostKernel>(std::make_unique<ConvolutionGradient>(
         request, by, other, cotangent, describe(filter_dims, Layout::kRowMajor),
         std::move(primitive)));

@@ -46,7 +46,8 @@ struct RunPlanRequest {
   bool checks = false;
   bool is_virtual = false;    ///< Ranks are threads of this process.
   bool tells_step = false;    ///< The plan's own step is simulated part by part, for pictures.
-  DeviceRequest device;       ///< On which each rank computes.
+  /// On which each rank computes.
+  DeviceRequest device{.fusion = runtime::Fusion::kGenerated, .costs = {}};
   double time_limit_s = 300;  ///< Most seconds that a rank waits for another one.
 };
 

@@ -60,6 +60,7 @@ class Plans(unittest.TestCase):
         self.run_tool("plan-graph", *model, "--train", "--optimizer", case.optimizer, "--devices", 2,
                       "--topology", "k80x4-ib", "--strategy", strategy, "-o", plan, "-q")
         report = self.run_tool("run-plan", plan, *model, "--virtual", "--steps", cases.STEPS,
+                               "--fusion", "full",
                                "--learning-rate", case.rate, "--inputs", self.data_of(case),
                                "--json", "-")
         return json.loads(report)["losses"]
