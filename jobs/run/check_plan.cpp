@@ -10,6 +10,7 @@
 #include "jobs/run/program_check.h"
 #include "parallel/lowering/lowering.h"
 #include "parallel/lowering/plan_check.h"
+#include "parallel/plans/repeated_layers.h"
 #include "parallel/running/run_figures.h"
 
 namespace soapstone::jobs {
@@ -18,8 +19,8 @@ namespace {
 /// Ranks and microbatches together, of which all are written out.
 constexpr std::int64_t kMostLanes = 64;
 
-/// Writing the programs of more takes minutes and gigabytes.
-constexpr std::size_t kMostOperators = 2500;
+/// Writing the programs of more, none of which are alike, takes minutes and gigabytes.
+constexpr std::size_t kMostOperators = 6000;
 
 /// The same plan on at most two positions an axis. Grains of an uneven axis stay as they are.
 parallel::PlanDocument on_fewer_devices(parallel::PlanDocument plan) {
@@ -44,11 +45,39 @@ struct Written {
   std::vector<std::string> uncut;
 };
 
-core::Result<Written> write_programs(const MarkedModel& model, const std::string& name,
+/// What is checked of a model: with its loss, if it trains, and without layers that repeat.
+struct CheckedModel {
+  MarkedModel model;
+  parallel::PlanDocument plan;
+  std::vector<bool> kept;  ///< As kept_results() has it.
+  std::size_t left_out = 0;
+};
+
+core::Result<CheckedModel> without_repeated_layers(MarkedModel model,
+                                                   const parallel::PlanDocument& plan) {
+  CheckedModel checked{{}, plan, {}, 0};
+  if (plan.is_training) checked.kept = kept_results(model, plan);
+  const parallel::LeftOutLayers left_out =
+      parallel::repeated_layers({model.graph, model.is_weight, checked.kept}, plan);
+  if (left_out.nodes > 0) {
+    SOAPSTONE_ASSIGN_OR_RETURN(core::Graph shorter,
+                               parallel::without_layers(model.graph, left_out));
+    SOAPSTONE_ASSIGN_OR_RETURN(checked.plan, parallel::without_layers(plan, model.graph, shorter,
+                                                                      model.is_weight, left_out));
+    model.is_weight = parallel::weights_read(shorter, model.is_weight);
+    model.graph = std::move(shorter);
+  }
+  checked.left_out = left_out.nodes;
+  checked.model = std::move(model);
+  return checked;
+}
+
+core::Result<Written> write_programs(const CheckedModel& checked, const std::string& name,
                                      const parallel::PlanDocument& plan, const Context& context) {
+  const MarkedModel& model = checked.model;
   if (plan.is_training) {
     SOAPSTONE_ASSIGN_OR_RETURN(CutTraining training,
-                               cut_training(with_loss(model, context), name, plan, context));
+                               cut_training(model, name, plan, checked.kept, context));
     SOAPSTONE_ASSIGN_OR_RETURN(auto programs,
                                parallel::lower(training.step.graph, training.cut.loops,
                                                training.cut.is_weight, training.cut.cuts));
@@ -65,14 +94,23 @@ core::Result<Written> write_programs(const MarkedModel& model, const std::string
 core::Result<PlanCheck> check_plan(const MarkedModel& model, const std::string& name,
                                    const parallel::PlanDocument& plan, const Context& context) {
   PlanCheck check;
-  if (const std::size_t operators = model.graph.order().size(); operators > kMostOperators) {
+  context.progress.stage("looking for equal layers");
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const CheckedModel checked,
+      without_repeated_layers(plan.is_training ? with_loss(model, context) : model, plan));
+  const core::Graph& graph = checked.model.graph;
+  if (graph.order().size() > kMostOperators) {
     check.why_not =
-        fmt::format("the model has {} operators, more than {}", operators, kMostOperators);
+        fmt::format("the model has {} operators, more than {}, without layers that repeat",
+                    graph.order().size(), kMostOperators);
     return check;
   }
-  check.is_smaller = plan.devices * plan.shape.microbatches > kMostLanes;
-  const parallel::PlanDocument checked = check.is_smaller ? on_fewer_devices(plan) : plan;
-  SOAPSTONE_ASSIGN_OR_RETURN(Written written, write_programs(model, name, checked, context));
+  check.left_out = checked.left_out;
+  check.is_smaller = checked.plan.devices * checked.plan.shape.microbatches > kMostLanes;
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      Written written,
+      write_programs(checked, name,
+                     check.is_smaller ? on_fewer_devices(checked.plan) : checked.plan, context));
   context.progress.stage("checking the programs of ranks");
   check.ranks = static_cast<std::int64_t>(written.programs.size());
   check.uncut = std::move(written.uncut);

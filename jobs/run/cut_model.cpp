@@ -63,8 +63,19 @@ core::Result<CutInference> cut_inference(const MarkedModel& model,
   return CutInference{std::move(loops), std::move(cuts), std::move(uncut)};
 }
 
+std::vector<bool> kept_results(const MarkedModel& forward, const parallel::PlanDocument& plan) {
+  if (plan.shape.recompute == parallel::Recompute::kNothing) return {};
+  const parallel::StepWork work = parallel::step_work(
+      forward.graph, forward.is_weight,
+      {.is_training = true, .precision = {}, .attention = parallel::Attention::kStored});
+  const parallel::ModelOrder order = parallel::model_order(forward.graph, work);
+  return parallel::saved_results(forward.graph, work, plan.shape.recompute,
+                                 parallel::crossing(forward.graph, order, order.ends_block));
+}
+
 core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::string& model,
-                                       const parallel::PlanDocument& plan, const Context& context) {
+                                       const parallel::PlanDocument& plan, std::vector<bool> kept,
+                                       const Context& context) {
   context.progress.stage("differentiating");
   SOAPSTONE_ASSIGN_OR_RETURN(const parallel::TrainedForm form,
                              parallel::in_training(forward.graph));
@@ -76,24 +87,15 @@ core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::st
                                     .weights = trained};
   for (const parallel::CarriedTensor& statistic : form.carried)
     options.frozen.push_back(statistic.source);
-  if (plan.shape.recompute != parallel::Recompute::kNothing) {
-    const parallel::StepWork work = parallel::step_work(
-        forward.graph, forward.is_weight,
-        {.is_training = true, .precision = {}, .attention = parallel::Attention::kStored});
-    const parallel::ModelOrder order = parallel::model_order(forward.graph, work);
-    options.saved =
-        parallel::saved_results(forward.graph, work, plan.shape.recompute,
-                                parallel::crossing(forward.graph, order, order.ends_block));
-    options.saved.resize(form.graph.tensor_bound(), true);
-  }
+  options.saved = std::move(kept);
+  if (!options.saved.empty()) options.saved.resize(form.graph.tensor_bound(), true);
   SOAPSTONE_ASSIGN_OR_RETURN(parallel::TrainingStep step,
                              parallel::training_step(form.graph, options));
-  auto written = standard_step(step, context);
+  SOAPSTONE_ASSIGN_OR_RETURN(StandardStep standard, step_by_laws(std::move(step), context));
+  auto composed = composed_step(standard, context);
   // Some gradients would take tables that are too large.
-  if (!written && written.error().code == core::ErrorCode::kUnsupported)
-    written = step_by_laws(std::move(step), context);
-  if (!written) return written.error();
-  StandardStep& standard = *written;
+  if (!composed && composed.error().code != core::ErrorCode::kUnsupported) return composed.error();
+  if (composed) standard = *std::move(composed);
   context.progress.stage("cutting the step");
   const parallel::GraphLoops loops = parallel::graph_loops(forward.graph, forward.is_weight);
   const parallel::CutGraph planned{forward.graph, loops, forward.is_weight};

@@ -32,12 +32,18 @@ struct CutTraining {
   std::vector<std::string> uncut;  ///< As in CutInference.
 };
 
-/// `forward` has its loss (with_loss()). Trained are the initializers of the file `model`, or the
+/// By tensor, which results of the forward pass its backward pass reads; others are computed again.
+/// Empty: it reads any. `forward` has its loss (with_loss()).
+std::vector<bool> kept_results(const MarkedModel& forward, const parallel::PlanDocument& plan);
+
+/// `forward` has its loss, and `kept` is what kept_results() says of it or of a model that it is a
+/// part of. Trained are the initializers of the file `model`, or the
 /// weights of the built-in network of that name, with floating-point elements and at least one
 /// dimension; statistics of batch norms are not, and these norms train on statistics of the whole
 /// batch. Errors: kInvalidInput if there is no loss, or no weight leads to it; kUnsupported if a
 /// gradient cannot be written; those of reading the file.
 core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::string& model,
-                                       const parallel::PlanDocument& plan, const Context& context);
+                                       const parallel::PlanDocument& plan, std::vector<bool> kept,
+                                       const Context& context);
 
 }  // namespace soapstone::jobs

@@ -23,4 +23,7 @@ core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Cont
 /// slow kernels only. Errors: those of reading the laws.
 core::Result<StandardStep> step_by_laws(parallel::TrainingStep step, const Context& context);
 
+/// What step_by_laws() left is composed. Errors: kUnsupported, with the node.
+core::Result<StandardStep> composed_step(StandardStep step, const Context& context);
+
 }  // namespace soapstone::jobs

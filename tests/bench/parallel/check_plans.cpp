@@ -67,10 +67,11 @@ core::Status run(int argc, char** argv) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   constexpr double kKilobytesPerGigabyte = 1e6;
-  fmt::print("{:8.2f} CPU s in all, {:.2f} GB; {} steps of {} ranks{}{}{}{}\n",
+  fmt::print("{:8.2f} CPU s in all, {:.2f} GB; {} steps of {} ranks, {} operators left "
+             "out{}{}{}{}\n",
              core::process_cpu_s() - begin,
              static_cast<double>(usage.ru_maxrss) / kKilobytesPerGigabyte, check.steps, check.ranks,
-             check.why_not.empty() ? "" : "; not checked: ", check.why_not,
+             check.left_out, check.why_not.empty() ? "" : "; not checked: ", check.why_not,
              check.why_not_computed.empty() ? "" : "; not computed: ", check.why_not_computed);
   return core::Done{};
 }
