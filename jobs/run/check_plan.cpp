@@ -2,12 +2,15 @@
 #include "jobs/run/check_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "jobs/run/cut_model.h"
 #include "jobs/run/program_check.h"
+#include "jobs/run/resized_plan.h"
+#include "jobs/run/small_sizes.h"
 #include "parallel/lowering/lowering.h"
 #include "parallel/lowering/plan_check.h"
 #include "parallel/plans/repeated_layers.h"
@@ -21,6 +24,9 @@ constexpr std::int64_t kMostLanes = 64;
 
 /// Writing the programs of more, none of which are alike, takes minutes and gigabytes.
 constexpr std::size_t kMostOperators = 6000;
+
+/// Operations of a model at small sizes that are run in the prime field: some seconds.
+constexpr double kMostSmallWork = 1e8;
 
 /// The same plan on at most two positions an axis. Grains of an uneven axis stay as they are.
 parallel::PlanDocument on_fewer_devices(parallel::PlanDocument plan) {
@@ -38,27 +44,17 @@ parallel::PlanDocument on_fewer_devices(parallel::PlanDocument plan) {
   return plan;
 }
 
-/// The graph that ranks run, with their programs.
-struct Written {
-  core::Graph graph;
-  std::vector<parallel::RankProgram> programs;
-  std::vector<std::string> uncut;
-};
-
 /// What is checked of a model: with its loss, if it trains, and without layers that repeat.
 struct CheckedModel {
   MarkedModel model;
   parallel::PlanDocument plan;
   std::vector<bool> kept;  ///< As kept_results() has it.
-  std::size_t left_out = 0;
 };
 
-core::Result<CheckedModel> without_repeated_layers(MarkedModel model,
-                                                   const parallel::PlanDocument& plan) {
-  CheckedModel checked{{}, plan, {}, 0};
-  if (plan.is_training) checked.kept = kept_results(model, plan);
-  const parallel::LeftOutLayers left_out =
-      parallel::repeated_layers({model.graph, model.is_weight, checked.kept}, plan);
+core::Result<CheckedModel> without_layers(MarkedModel model, const parallel::PlanDocument& plan,
+                                          const parallel::LeftOutLayers& left_out,
+                                          std::vector<bool> kept) {
+  CheckedModel checked{{}, plan, std::move(kept)};
   if (left_out.nodes > 0) {
     SOAPSTONE_ASSIGN_OR_RETURN(core::Graph shorter,
                                parallel::without_layers(model.graph, left_out));
@@ -67,60 +63,184 @@ core::Result<CheckedModel> without_repeated_layers(MarkedModel model,
     model.is_weight = parallel::weights_read(shorter, model.is_weight);
     model.graph = std::move(shorter);
   }
-  checked.left_out = left_out.nodes;
   checked.model = std::move(model);
   return checked;
 }
 
-core::Result<Written> write_programs(const CheckedModel& checked, const std::string& name,
-                                     const parallel::PlanDocument& plan, const Context& context) {
-  const MarkedModel& model = checked.model;
+/// The graph that ranks run, and how it is cut.
+struct CutGraph {
+  core::Graph graph;
+  parallel::GraphLoops loops;
+  std::vector<bool> is_weight;
+  parallel::PlannedCuts cuts;
+  std::vector<std::string> uncut;
+  bool is_composed = false;
+};
+
+core::Result<CutGraph> cut_graph(const CheckedModel& checked, const std::string& name,
+                                 const parallel::PlanDocument& plan, bool composes,
+                                 const Context& context) {
   if (plan.is_training) {
-    SOAPSTONE_ASSIGN_OR_RETURN(CutTraining training,
-                               cut_training(model, name, plan, checked.kept, context));
-    SOAPSTONE_ASSIGN_OR_RETURN(auto programs,
-                               parallel::lower(training.step.graph, training.cut.loops,
-                                               training.cut.is_weight, training.cut.cuts));
-    return Written{training.step.graph, std::move(programs), std::move(training.uncut)};
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        CutTraining training,
+        cut_training(checked.model, name, plan, {checked.kept, composes}, context));
+    parallel::CutStep& cut = training.cut;
+    return CutGraph{std::move(training.step.graph), std::move(cut.loops),
+                    std::move(cut.is_weight),       std::move(cut.cuts),
+                    std::move(training.uncut),      training.is_composed};
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(CutInference cut, cut_inference(model, plan));
-  SOAPSTONE_ASSIGN_OR_RETURN(auto programs,
-                             parallel::lower(model.graph, cut.loops, model.is_weight, cut.cuts));
-  return Written{model.graph, std::move(programs), std::move(cut.uncut)};
+  SOAPSTONE_ASSIGN_OR_RETURN(CutInference cut, cut_inference(checked.model, plan));
+  return CutGraph{checked.model.graph, std::move(cut.loops), checked.model.is_weight,
+                  std::move(cut.cuts), std::move(cut.uncut), false};
 }
+
+core::Result<std::vector<parallel::RankProgram>> programs_of(const CutGraph& cut) {
+  return parallel::lower(cut.graph, cut.loops, cut.is_weight, cut.cuts);
+}
+
+/// Runs the programs of a model in the prime field at small sizes, where its own are too large.
+class SmallCheck {
+ public:
+  /// `cut` and `checked` are of the model at its own sizes.
+  SmallCheck(const CheckedModel& checked, const CutGraph& cut, const PlannedModelRequest& request,
+             const Context& context)
+      : checked_(checked), cut_(cut), request_(request), context_(context) {}
+
+  /// Changes `check` if there are such sizes: the smallest at which everything can be cut as it is,
+  /// gradients, too. Errors: kInternal if the programs are wrong.
+  core::Status run(const MarkedModel& whole, const parallel::PlanDocument& plan,
+                   const parallel::LeftOutLayers& left_out, PlanCheck& check) const {
+    SizeLimits limits;
+    while (true) {
+      context_.progress.stage("looking for small sizes");
+      SOAPSTONE_ASSIGN_OR_RETURN(const std::optional<SizedModel> sized,
+                                 at_small_sizes(whole, request_, plan, limits, context_));
+      if (!sized) {
+        check.why_not_computed += ", and no size of it can be changed";
+        return core::Done{};
+      }
+      SOAPSTONE_ASSIGN_OR_RETURN(const CheckedModel small, without_layers(sized->model, sized->plan,
+                                                                          left_out, checked_.kept));
+      auto cut = cut_graph(small, request_.model, small.plan, cut_.is_composed, context_);
+      if (!cut) break;
+      if (!is_same_graph(*cut)) {
+        // Gradients of tensors that have one shape by chance may share what they are composed of.
+        if (limits.distinct == SizeLimits::Distinct::kSizes) break;
+        limits.distinct = limits.distinct == SizeLimits::Distinct::kNothing
+                              ? SizeLimits::Distinct::kNumbers
+                              : SizeLimits::Distinct::kSizes;
+        continue;
+      }
+      const PartsOfSizes missing = missing_parts(*cut);
+      if (missing.empty()) {
+        cut->cuts.loops = cut_.cuts.loops;
+        return compute(*cut, sized->sizes, check);
+      }
+      if (!limits.ask_for(missing)) break;
+    }
+    check.why_not_computed += ", and at small sizes it is cut in another way";
+    return core::Done{};
+  }
+
+ private:
+  core::Status compute(const CutGraph& cut, const std::string& sizes, PlanCheck& check) const {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto programs, programs_of(cut));
+    SOAPSTONE_ASSIGN_OR_RETURN(const ProgramCheck computed,
+                               check_in_field(cut.graph, programs,
+                                              parallel::tensor_names(cut.graph), context_,
+                                              kMostSmallWork));
+    check.is_computed = computed.is_done;
+    if (computed.is_done) check.small_sizes = sizes;
+    check.why_not_computed = computed.why_not;
+    return core::Done{};
+  }
+
+  /// Whether the graph is that at its own sizes in all but its sizes.
+  bool is_same_graph(const CutGraph& cut) const {
+    return cut.uncut == cut_.uncut &&
+           std::ranges::equal(
+               cut.graph.order(), cut_.graph.order(), [&](core::NodeId own, core::NodeId its) {
+                 return own == its && cut.graph.node(own).op == cut_.graph.node(its).op &&
+                        cut.graph.node(own).inputs == cut_.graph.node(its).inputs &&
+                        have_same_loops(cut.loops.spaces[own.index()],
+                                        cut_.loops.spaces[its.index()]);
+               });
+  }
+
+  /// Of loops that are too short for the parts that those of the graph at its own sizes are cut
+  /// into, how many these are.
+  PartsOfSizes missing_parts(const CutGraph& cut) const {
+    PartsOfSizes missing;
+    for (const core::NodeId id : cut.graph.order()) {
+      const std::vector<ops::Loop>& loops = cut.loops.spaces[id.index()].loops;
+      for (std::size_t l = 0; l < loops.size(); ++l) {
+        const std::int64_t whole = cut_.loops.spaces[id.index()].loops[l].size;
+        const std::int64_t wanted = parts_of(id, l);
+        if (has_parts_as(loops[l].size, whole, wanted)) continue;
+        std::int64_t& most = missing[whole];
+        most = std::max(most, wanted);
+      }
+    }
+    return missing;
+  }
+
+  /// Into how many parts a loop of the graph at its own sizes is cut.
+  std::int64_t parts_of(core::NodeId id, std::size_t loop) const {
+    std::int64_t parts = 1;
+    for (std::size_t a = 0; a < parallel::kMostAxes; ++a)
+      if (cut_.cuts.loops[id.index()][a] == static_cast<std::int8_t>(loop))
+        parts *=
+            a < cut_.cuts.mesh.axis_count() ? cut_.cuts.mesh.grains(a) : cut_.cuts.microbatches;
+    return parts;
+  }
+
+  const CheckedModel& checked_;
+  const CutGraph& cut_;
+  const PlannedModelRequest& request_;
+  const Context& context_;
+};
 
 }  // namespace
 
-core::Result<PlanCheck> check_plan(const MarkedModel& model, const std::string& name,
+core::Result<PlanCheck> check_plan(const MarkedModel& model, const PlannedModelRequest& request,
                                    const parallel::PlanDocument& plan, const Context& context) {
   PlanCheck check;
   context.progress.stage("looking for equal layers");
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      const CheckedModel checked,
-      without_repeated_layers(plan.is_training ? with_loss(model, context) : model, plan));
-  const core::Graph& graph = checked.model.graph;
-  if (graph.order().size() > kMostOperators) {
+  const MarkedModel whole = plan.is_training ? with_loss(model, context) : model;
+  std::vector<bool> kept;
+  if (plan.is_training) kept = kept_results(whole, plan);
+  const parallel::LeftOutLayers left_out =
+      parallel::repeated_layers({whole.graph, whole.is_weight, kept}, plan);
+  const std::size_t operators = whole.graph.order().size() - left_out.nodes;
+  if (operators > kMostOperators) {
     check.why_not =
         fmt::format("the model has {} operators, more than {}, without layers that repeat",
-                    graph.order().size(), kMostOperators);
+                    operators, kMostOperators);
     return check;
   }
-  check.left_out = checked.left_out;
-  check.is_smaller = checked.plan.devices * checked.plan.shape.microbatches > kMostLanes;
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      Written written,
-      write_programs(checked, name,
-                     check.is_smaller ? on_fewer_devices(checked.plan) : checked.plan, context));
+  check.left_out = left_out.nodes;
+  check.is_smaller =
+      left_out.stages * (plan.devices / plan.shape.stages) * plan.shape.microbatches > kMostLanes;
+  const parallel::PlanDocument on_devices = check.is_smaller ? on_fewer_devices(plan) : plan;
+  SOAPSTONE_ASSIGN_OR_RETURN(const CheckedModel checked,
+                             without_layers(whole, on_devices, left_out, std::move(kept)));
+  SOAPSTONE_ASSIGN_OR_RETURN(CutGraph cut,
+                             cut_graph(checked, request.model, checked.plan, true, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(std::vector<parallel::RankProgram> programs, programs_of(cut));
   context.progress.stage("checking the programs of ranks");
-  check.ranks = static_cast<std::int64_t>(written.programs.size());
-  check.uncut = std::move(written.uncut);
-  for (const parallel::RankProgram& program : written.programs) check.steps += program.steps.size();
-  SOAPSTONE_RETURN_IF_ERROR(parallel::check_exchanges(written.programs));
-  SOAPSTONE_ASSIGN_OR_RETURN(const ProgramCheck computed,
-                             check_in_field(written.graph, written.programs,
-                                            parallel::tensor_names(written.graph), context));
+  check.ranks = static_cast<std::int64_t>(programs.size());
+  check.uncut = cut.uncut;
+  for (const parallel::RankProgram& program : programs) check.steps += program.steps.size();
+  SOAPSTONE_RETURN_IF_ERROR(parallel::check_exchanges(programs));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const ProgramCheck computed,
+      check_in_field(cut.graph, programs, parallel::tensor_names(cut.graph), context));
   check.is_computed = computed.is_done;
   check.why_not_computed = computed.why_not;
+  if (!computed.is_too_much) return check;
+  programs.clear();
+  const SmallCheck small(checked, cut, request, context);
+  SOAPSTONE_RETURN_IF_ERROR(small.run(whole, on_devices, left_out, check));
   return check;
 }
 

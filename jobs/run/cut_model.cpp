@@ -74,7 +74,7 @@ std::vector<bool> kept_results(const MarkedModel& forward, const parallel::PlanD
 }
 
 core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::string& model,
-                                       const parallel::PlanDocument& plan, std::vector<bool> kept,
+                                       const parallel::PlanDocument& plan, CutTrainingOptions how,
                                        const Context& context) {
   context.progress.stage("differentiating");
   SOAPSTONE_ASSIGN_OR_RETURN(const parallel::TrainedForm form,
@@ -87,15 +87,20 @@ core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::st
                                     .weights = trained};
   for (const parallel::CarriedTensor& statistic : form.carried)
     options.frozen.push_back(statistic.source);
-  options.saved = std::move(kept);
+  options.saved = std::move(how.kept);
   if (!options.saved.empty()) options.saved.resize(form.graph.tensor_bound(), true);
   SOAPSTONE_ASSIGN_OR_RETURN(parallel::TrainingStep step,
                              parallel::training_step(form.graph, options));
   SOAPSTONE_ASSIGN_OR_RETURN(StandardStep standard, step_by_laws(std::move(step), context));
-  auto composed = composed_step(standard, context);
-  // Some gradients would take tables that are too large.
-  if (!composed && composed.error().code != core::ErrorCode::kUnsupported) return composed.error();
-  if (composed) standard = *std::move(composed);
+  bool is_composed = false;
+  if (how.composes) {
+    auto composed = composed_step(standard, context);
+    // Some gradients would take tables that are too large.
+    if (!composed && composed.error().code != core::ErrorCode::kUnsupported)
+      return composed.error();
+    is_composed = composed.ok();
+    if (composed) standard = *std::move(composed);
+  }
   context.progress.stage("cutting the step");
   const parallel::GraphLoops loops = parallel::graph_loops(forward.graph, forward.is_weight);
   const parallel::CutGraph planned{forward.graph, loops, forward.is_weight};
@@ -104,7 +109,7 @@ core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::st
   std::vector<std::string> uncut = uncut_without_parts(planned, cuts);
   parallel::CutStep cut =
       parallel::cut_step(standard.step, planned, cuts, {plan.shape.microbatches, plan.cuts_states});
-  return CutTraining{std::move(standard.step), std::move(cut), std::move(uncut)};
+  return CutTraining{std::move(standard.step), std::move(cut), std::move(uncut), is_composed};
 }
 
 }  // namespace soapstone::jobs

@@ -94,7 +94,7 @@ core::Result<CutRun> cut_step_of(const RunPlanRequest& request, const Context& c
       prepared.batches,
       batches_of(model.planned.graph, data_of(model.planned), request.inputs, request.seed));
   auto training = cut_training(model.planned, request.model.model, prepared.plan,
-                               kept_results(model.planned, prepared.plan), context);
+                               {kept_results(model.planned, prepared.plan)}, context);
   if (!training) return training.error().at(request.model.model);
   prepared.uncut = std::move(training->uncut);
   prepared.training = become_step(*training, model);

@@ -62,16 +62,17 @@ core::Status run(int argc, char** argv) {
   SOAPSTONE_RETURN_IF_ERROR(parallel::check_belongs(plan, planned.graph, planned.is_weight));
   const double begin = core::process_cpu_s();
   SOAPSTONE_ASSIGN_OR_RETURN(const jobs::PlanCheck check,
-                             jobs::check_plan(model, request.model, plan, context));
+                             jobs::check_plan(model, request, plan, context));
   times.stage("");
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   constexpr double kKilobytesPerGigabyte = 1e6;
   fmt::print("{:8.2f} CPU s in all, {:.2f} GB; {} steps of {} ranks, {} operators left "
-             "out{}{}{}{}\n",
+             "out{}{}{}{}{}{}\n",
              core::process_cpu_s() - begin,
              static_cast<double>(usage.ru_maxrss) / kKilobytesPerGigabyte, check.steps, check.ranks,
              check.left_out, check.why_not.empty() ? "" : "; not checked: ", check.why_not,
+             check.small_sizes.empty() ? "" : "; computed at ", check.small_sizes,
              check.why_not_computed.empty() ? "" : "; not computed: ", check.why_not_computed);
   return core::Done{};
 }
