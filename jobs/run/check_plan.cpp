@@ -2,10 +2,13 @@
 #include "jobs/run/check_plan.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "jobs/run/cut_model.h"
 #include "jobs/run/program_check.h"
@@ -26,7 +29,7 @@ constexpr std::int64_t kMostLanes = 64;
 constexpr std::size_t kMostOperators = 6000;
 
 /// Operations of a model at small sizes that are run in the prime field: some seconds.
-constexpr double kMostSmallWork = 1e8;
+constexpr double kMostSmallWork = 2e8;
 
 /// The same plan on at most two positions an axis. Grains of an uneven axis stay as they are.
 parallel::PlanDocument on_fewer_devices(parallel::PlanDocument plan) {
@@ -110,40 +113,49 @@ class SmallCheck {
   /// gradients, too. Errors: kInternal if the programs are wrong.
   core::Status run(const MarkedModel& whole, const parallel::PlanDocument& plan,
                    const parallel::LeftOutLayers& left_out, PlanCheck& check) const {
-    SizeLimits limits;
-    while (true) {
+    std::deque<SizeLimits> tried(1);  // the next one in front
+    for (bool has_others = true; !tried.empty();) {
       context_.progress.stage("looking for small sizes");
       SOAPSTONE_ASSIGN_OR_RETURN(const std::optional<SizedModel> sized,
-                                 at_small_sizes(whole, request_, plan, limits, context_));
-      if (!sized) {
-        check.why_not_computed += ", and no size of it can be changed";
-        return core::Done{};
-      }
+                                 at_small_sizes(whole, request_, plan, tried.front(), context_));
+      if (!sized) break;
       SOAPSTONE_ASSIGN_OR_RETURN(const CheckedModel small, without_layers(sized->model, sized->plan,
                                                                           left_out, checked_.kept));
       auto cut = cut_graph(small, request_.model, small.plan, cut_.is_composed, context_);
-      if (!cut) break;
-      if (!is_same_graph(*cut)) {
-        // Gradients of tensors that have one shape by chance may share what they are composed of.
-        if (limits.distinct == SizeLimits::Distinct::kSizes) break;
-        limits.distinct = limits.distinct == SizeLimits::Distinct::kNothing
-                              ? SizeLimits::Distinct::kNumbers
-                              : SizeLimits::Distinct::kSizes;
-        continue;
+      if (cut && is_same_graph(*cut)) {
+        const PartsOfSizes missing = missing_parts(*cut);
+        if (missing.empty()) {
+          cut->cuts.loops = cut_.cuts.loops;
+          return compute(*cut, sized->sizes, check);
+        }
+        if (tried.front().ask_for(missing)) continue;
+      } else if (std::exchange(has_others, false)) {
+        add_others(*sized, tried);
       }
-      const PartsOfSizes missing = missing_parts(*cut);
-      if (missing.empty()) {
-        cut->cuts.loops = cut_.cuts.loops;
-        return compute(*cut, sized->sizes, check);
-      }
-      if (!limits.ask_for(missing)) break;
+      tried.pop_front();
     }
-    check.why_not_computed += ", and at small sizes it is cut in another way";
+    check.why_not_computed += ", and it cannot be cut alike at other sizes";
     return core::Done{};
   }
 
  private:
-  core::Status compute(const CutGraph& cut, const std::string& sizes, PlanCheck& check) const {
+  /// Gradients of tensors that have one shape by chance may share what they are composed of: other
+  /// sizes, each with a number that is larger than at `sized`, and at last such that all differ.
+  static void add_others(const SizedModel& sized, std::deque<SizeLimits>& tried) {
+    const SizeLimits limits = tried.front();
+    for (const auto& [name, number] : sized.sizes) {
+      tried.push_back(limits);
+      tried.back().least[name] = number + 1;
+    }
+    tried.push_back(limits);
+    tried.back().are_distinct = true;
+  }
+
+  core::Status compute(const CutGraph& cut, const std::map<std::string, std::int64_t>& numbers,
+                       PlanCheck& check) const {
+    std::vector<std::string> named;
+    for (const auto& [name, number] : numbers) named.push_back(fmt::format("{}={}", name, number));
+    const std::string sizes = fmt::format("{}", fmt::join(named, ", "));
     SOAPSTONE_ASSIGN_OR_RETURN(const auto programs, programs_of(cut));
     SOAPSTONE_ASSIGN_OR_RETURN(const ProgramCheck computed,
                                check_in_field(cut.graph, programs,
@@ -152,6 +164,7 @@ class SmallCheck {
     check.is_computed = computed.is_done;
     if (computed.is_done) check.small_sizes = sizes;
     check.why_not_computed = computed.why_not;
+    if (computed.is_too_much) check.why_not_computed += ", with " + sizes;
     return core::Done{};
   }
 

@@ -70,7 +70,7 @@ PlanResizer::PlanResizer(const core::Graph& graph, const std::vector<bool>& is_w
 std::optional<parallel::PlanDocument> PlanResizer::plan_of(const core::Graph& other,
                                                            const std::vector<bool>& is_weight,
                                                            const SizeLimits& limits) const {
-  if (!has_same_operators(other, is_weight) || !has_like_sizes(other, limits.distinct))
+  if (!has_same_operators(other, is_weight) || !has_like_sizes(other, limits.are_distinct))
     return std::nullopt;
   const parallel::GraphLoops loops = parallel::graph_loops(other, is_weight);
   if (!can_be_cut(loops, limits)) return std::nullopt;
@@ -96,7 +96,7 @@ bool PlanResizer::has_same_operators(const core::Graph& other,
 }
 
 /// Whether sizes of 1 are at the same places, and different sizes differ if they have to.
-bool PlanResizer::has_like_sizes(const core::Graph& other, SizeLimits::Distinct distinct) const {
+bool PlanResizer::has_like_sizes(const core::Graph& other, bool are_distinct) const {
   std::map<std::int64_t, std::int64_t> own_sizes;  // by the size in the other graph
   for (std::size_t t = 0; t < graph_.tensor_bound(); ++t) {
     const core::TensorId id(t);
@@ -109,7 +109,7 @@ bool PlanResizer::has_like_sizes(const core::Graph& other, SizeLimits::Distinct 
     for (std::size_t d = 0; d < dims->size(); ++d) {
       if (((*dims)[d] == 1) != ((*other_dims)[d] == 1)) return false;
       const std::int64_t known = own_sizes.emplace((*other_dims)[d], (*dims)[d]).first->second;
-      if (distinct == SizeLimits::Distinct::kSizes && known != (*dims)[d]) return false;
+      if (are_distinct && known != (*dims)[d]) return false;
     }
   }
   return true;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -18,8 +19,9 @@ using PartsOfSizes = std::map<std::int64_t, std::int64_t>;
 /// What other sizes have to be like, beside what the plan needs.
 struct SizeLimits {
   PartsOfSizes parts = {};
-  /// What differs where it does at the sizes of the graph.
-  enum class Distinct : std::uint8_t { kNothing, kNumbers, kSizes } distinct = Distinct::kNothing;
+  /// By the name of a number of the request: it is no less.
+  std::map<std::string, std::int64_t> least = {};
+  bool are_distinct = false;  ///< Sizes differ where those of the graph do.
   /// False: nothing of it is new.
   bool ask_for(const PartsOfSizes& more);
 };
@@ -47,7 +49,7 @@ class PlanResizer {
 
  private:
   bool has_same_operators(const core::Graph& other, const std::vector<bool>& is_weight) const;
-  bool has_like_sizes(const core::Graph& other, SizeLimits::Distinct distinct) const;
+  bool has_like_sizes(const core::Graph& other, bool are_distinct) const;
   bool can_be_cut(const parallel::GraphLoops& loops, const SizeLimits& limits) const;
   bool resize_weights(const core::Graph& other, const parallel::GraphLoops& loops,
                       parallel::PlanDocument& plan) const;

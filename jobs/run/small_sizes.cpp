@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "jobs/models/model_files.h"
 #include "jobs/run/resized_plan.h"
@@ -24,6 +23,7 @@ struct Size {
               std::int64_t value) = nullptr;
   std::string name;    ///< Of a parameter or a shape.
   std::size_t at = 0;  ///< Within the shape.
+  std::string label;   ///< For people.
 };
 
 void set_parameter(PlannedModelRequest& request, const std::string& name, std::size_t,
@@ -47,8 +47,9 @@ std::vector<Size> sizes_of_file(const PlannedModelRequest& request) {
   std::vector<Size> sizes;
   for (const auto& [name, dims] : request.shapes)
     for (std::size_t d = 0; d < dims.size(); ++d)
-      sizes.push_back({dims[d], dims[d], 1, set_shape, name, d});
-  if (request.batch) sizes.push_back({*request.batch, *request.batch, 1, set_batch, "batch", 0});
+      sizes.push_back({dims[d], dims[d], 1, set_shape, name, d, fmt::format("{}[{}]", name, d)});
+  if (request.batch)
+    sizes.push_back({*request.batch, *request.batch, 1, set_batch, {}, 0, "batch"});
   return sizes;
 }
 
@@ -60,7 +61,8 @@ std::vector<Size> sizes_of_network(const PlannedModelRequest& request) {
       const auto set = request.set.find(parameter.name);
       std::int64_t value = set == request.set.end() ? parameter.default_value : set->second;
       if (parameter.name == "batch" && request.batch) value = *request.batch;
-      sizes.push_back({value, value, parameter.lowest, set_parameter, parameter.name, 0});
+      sizes.push_back(
+          {value, value, parameter.lowest, set_parameter, parameter.name, 0, parameter.name});
     }
   }
   return sizes;
@@ -85,17 +87,17 @@ class SmallSizes {
 
   core::Result<std::optional<SizedModel>> run() {
     sizes_ = is_model_file(request_.model) ? sizes_of_file(request_) : sizes_of_network(request_);
+    for (Size& size : sizes_)
+      if (const auto least = limits_.least.find(size.label); least != limits_.least.end())
+        size.lowest = std::max(size.lowest, least->second);
     for (bool has_changed = true; std::exchange(has_changed, false);)
       for (Size& size : sizes_) {
         SOAPSTONE_RETURN_IF_ERROR(context_.check_interrupt());
         has_changed |= lower(size);
       }
     if (!smallest_) return std::optional<SizedModel>();
-    std::vector<std::string> changed;
     for (const Size& size : sizes_)
-      if (size.value != size.original)
-        changed.push_back(fmt::format("{}={}", size.name, size.value));
-    smallest_->sizes = fmt::format("{}", fmt::join(changed, ", "));
+      if (size.value != size.original) smallest_->sizes.emplace(size.label, size.value);
     return std::move(smallest_);
   }
 
@@ -109,7 +111,7 @@ class SmallSizes {
   /// Whether a smaller value makes a model that the plan can be of.
   bool lower(Size& size) {
     for (std::int64_t value = 1; value < size.value; value = next(value)) {
-      if (value < size.lowest || is_taken(size, value)) continue;
+      if (value < size.lowest) continue;
       PlannedModelRequest tried = request_;
       size.set(tried, size.name, size.at, value);
       auto resized = sized(tried);
@@ -123,14 +125,6 @@ class SmallSizes {
       return true;
     }
     return false;
-  }
-
-  /// Whether another number of the request, which was another one, has the value.
-  bool is_taken(const Size& size, std::int64_t value) const {
-    return limits_.distinct != SizeLimits::Distinct::kNothing &&
-           std::ranges::any_of(sizes_, [&](const Size& other) {
-             return other.value == value && other.original != size.original;
-           });
   }
 
   /// None: there is no such model, or the plan is none of it.

@@ -1,6 +1,8 @@
 // The model of a plan at sizes so small that all of its elements can be computed.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -16,7 +18,8 @@ namespace soapstone::jobs {
 struct SizedModel {
   MarkedModel model;
   parallel::PlanDocument plan;
-  std::string sizes;  ///< `hidden=16, batch=8`.
+  std::map<std::string, std::int64_t>
+      sizes;  ///< Numbers of the request that were changed, by name.
 };
 
 /// The smallest model that this can find with the same operators, wired and named alike, whose
