@@ -38,14 +38,14 @@ PlanRequest request_of(std::string model, std::map<std::string, std::int64_t> se
 
 TEST(CheckPlan, ComputesTrainingOfADeepModelAtSmallSizes) {
   PlanRequest request =
-      request_of("gpt", {{"layers", 16}, {"hidden", 512}, {"heads", 8}}, 64, true);
+      request_of("gpt", {{"layers", 10}, {"hidden", 512}, {"heads", 8}}, 64, true);
   request.fix = {{"stages", 2}, {"chunks", 1}, {"model", 2}, {"any", 2}, {"microbatches", 8}};
   request.recompute = parallel::Recompute::kAll;
   const PlanCheck check = checked(request).check;
   EXPECT_TRUE(check.is_computed) << check.why_not_computed;
   EXPECT_NE(check.small_sizes.find("hidden="), std::string::npos) << check.small_sizes;
   EXPECT_TRUE(check.is_smaller);
-  EXPECT_GE(check.left_out, 6u * 20) << "three of eight layers of each stage";
+  EXPECT_GE(check.left_out, 3u * 20) << "of five layers of each stage";
 }
 
 TEST(CheckPlan, ComputesInferenceAtSmallSizes) {
