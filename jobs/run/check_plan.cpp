@@ -180,7 +180,7 @@ class SmallCheck {
                });
   }
 
-  /// Of loops that are too short for the parts that those of the graph at its own sizes are cut
+  /// Of sizes that are too small for the parts that those of the graph at its own sizes are cut
   /// into, how many these are.
   PartsOfSizes missing_parts(const CutGraph& cut) const {
     PartsOfSizes missing;
@@ -194,7 +194,30 @@ class SmallCheck {
         most = std::max(most, wanted);
       }
     }
+    for (std::size_t t = 0; t < cut.is_weight.size(); ++t)
+      if (cut.is_weight[t]) add_missing(cut, core::TensorId(t), missing);
     return missing;
+  }
+
+  /// Adds the sizes of a weight that axes cut at its own sizes and do not cut here, as those of
+  /// states of the optimizer are only cut where the parts divide them.
+  void add_missing(const CutGraph& cut, core::TensorId id, PartsOfSizes& missing) const {
+    const core::Dims dims = *core::concrete(cut_.graph.tensor(id).type.shape);
+    std::vector<std::int64_t> parts(dims.size(), 1);
+    std::vector<bool> is_missing(dims.size(), false);
+    for (std::size_t a = 0; a < cut_.cuts.mesh.axis_count(); ++a) {
+      const std::int8_t wanted = cut_.cuts.weights[id.index()].axes[a];
+      if (wanted < 0) continue;
+      const std::int8_t own = cut.cuts.weights[id.index()].axes[a];
+      const std::size_t dim = cut_.loops.digits.dimension(wanted);
+      parts[dim] *= cut_.cuts.mesh.grains(a);
+      if (own < 0 || cut.loops.digits.dimension(own) != dim) is_missing[dim] = true;
+    }
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      if (!is_missing[d]) continue;
+      std::int64_t& most = missing[dims[d]];
+      most = std::max(most, parts[d]);
+    }
   }
 
   /// Into how many parts a loop of the graph at its own sizes is cut.

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/definition/registry.h"
+#include "ops/onnx/onnx_reading.h"
 #include "parallel/lowering/lowering.h"
 #include "parallel/lowering/plan_check.h"
 #include "parallel/lowering/step_cuts.h"
@@ -253,6 +254,15 @@ class Chain {
     weights_.push_back(builder_.add_input(name, type({4, 4})));
     return weights_.back();
   }
+  TensorId constant(std::int64_t value) {
+    return builder_.add_constant(std::make_shared<const core::Literal>(
+        ops::filled_literal(core::DataType::kFloat32, {4, 4}, value)));
+  }
+  /// A weight that is computed from a constant.
+  TensorId negated(TensorId constant) {
+    weights_.push_back(ops::append(builder_, "neg", {constant}).value().front());
+    return weights_.back();
+  }
   TensorId append(std::string_view op, std::vector<TensorId> inputs) {
     last_ = ops::append(builder_, op, std::move(inputs)).value().front();
     return last_;
@@ -313,6 +323,17 @@ TEST(RepeatedLayers, AreNotThoseThatShareAWeightWithOneOther) {
     weights.push_back(k == 5 ? weights[1] : chain.weight(fmt::format("w{}", k)));
   for (const TensorId weight : weights) chain.layer(weight);
   EXPECT_EQ(left_out_of(chain.finish()), 0u);
+}
+
+TEST(RepeatedLayers, HaveWeightsThatAreComputedFromConstantsOfTheirOwn) {
+  Chain different, shared;
+  const TensorId two = shared.constant(2);
+  for (int k = 0; k < 7; ++k) {
+    different.layer(different.negated(different.constant(k)));
+    shared.layer(shared.negated(k == 1 || k == 4 ? two : shared.constant(k)));
+  }
+  EXPECT_EQ(left_out_of(different.finish()), 6u);
+  EXPECT_EQ(left_out_of(shared.finish()), 0u);
 }
 
 TEST(RepeatedLayers, AreNotThoseThatALaterLayerReads) {
