@@ -26,9 +26,9 @@ core::Status plan(const cli::PlanOptions& options, cli::Session& session) {
   }
   cli::PlanReportExtras extras;
   if (options.checks && outcome.fits) {
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        extras.check, jobs::check_plan({outcome.graph, outcome.is_weight, outcome.header},
-                                       request.model.model, outcome.plan, session.context()));
+    SOAPSTONE_ASSIGN_OR_RETURN(extras.check,
+                               jobs::check_plan({outcome.graph, outcome.is_weight, outcome.header},
+                                                request.model, outcome.plan, session.context()));
   }
   if (!options.onnx.empty() && outcome.fits) {
     SOAPSTONE_ASSIGN_OR_RETURN(extras.annotations, jobs::write_annotated(outcome, options.onnx));

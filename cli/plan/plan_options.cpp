@@ -114,7 +114,8 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
   line.add_flag("--compare", request.compares, "Also plan with every named strategy");
   line.add_flag("--check", options.checks,
                 "Write the programs of ranks that run-plan would run, without weights, and check "
-                "that all messages have partners and that small models are computed");
+                "that all messages have partners and that the model is computed, at small "
+                "sizes if need be");
   line.add("--devices", request.devices, "Use the first N devices [all]")
       .type("N")
       .between(std::int64_t{1}, kMostOfAnything);

@@ -76,11 +76,16 @@ std::string annotations_line(const jobs::AnnotationReport& annotations) {
 std::string check_lines(const jobs::PlanCheck& check) {
   if (!check.why_not.empty()) return fmt::format("  programs     not checked: {}\n", check.why_not);
   std::string text = fmt::format(
-      "  programs     {} of {}{}: every message and sum has its partners; {}\n",
+      "  programs     {} of {}{}{}: every message and sum has its partners; {}\n",
       counted(check.steps, "step"), counted(static_cast<std::uint64_t>(check.ranks), "rank"),
+      check.left_out == 0
+          ? ""
+          : fmt::format(", equal layers once ({} left out)", counted(check.left_out, "operator")),
       check.is_smaller ? ", two on each axis for all that are there" : "",
-      check.is_computed ? "in the prime field they compute the model"
-                        : "not computed: " + check.why_not_computed);
+      !check.is_computed ? "not computed: " + check.why_not_computed
+      : check.small_sizes.empty()
+          ? "in the prime field they compute the model"
+          : "in the prime field they compute the model with " + check.small_sizes);
   if (!check.uncut.empty())
     text += fmt::format(
         "  not cut      {}{}: parts would exchange something in between\n", check.uncut.front(),
@@ -188,8 +193,10 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
     json["check"] = {{"why_not", extras.check->why_not},
                      {"ranks", extras.check->ranks},
                      {"is_smaller", extras.check->is_smaller},
+                     {"operators_left_out", extras.check->left_out},
                      {"graphs_and_exchanges", extras.check->steps},
                      {"computed", extras.check->is_computed},
+                     {"computed_at", extras.check->small_sizes},
                      {"why_not_computed", extras.check->why_not_computed},
                      {"not_cut", extras.check->uncut}};
   if (extras.annotations)

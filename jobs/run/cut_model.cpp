@@ -52,16 +52,6 @@ core::Result<std::vector<core::TensorId>> trained_tensors(const MarkedModel& for
   return trained;
 }
 
-/// Compositions of windows and tables are slow beside kernels that know the whole gradient; those
-/// of products are the kernels that devices have for products.
-parallel::StaysNode gradients_with_kernels(runtime::Backend& backend) {
-  return [&backend](const core::Graph& graph, core::NodeId node) {
-    if (!ops::gradient_of(graph, node)) return false;
-    const auto implementation = runtime::implementation_of(graph, node, backend);
-    return implementation && *implementation != "reference";
-  };
-}
-
 }  // namespace
 
 core::Result<CutInference> cut_inference(const MarkedModel& model,
@@ -75,9 +65,27 @@ core::Result<CutInference> cut_inference(const MarkedModel& model,
   return CutInference{std::move(loops), std::move(cuts), std::move(uncut)};
 }
 
+parallel::StaysNode gradients_with_kernels(runtime::Backend& backend) {
+  return [&backend](const core::Graph& graph, core::NodeId node) {
+    if (!ops::gradient_of(graph, node)) return false;
+    const auto implementation = runtime::implementation_of(graph, node, backend);
+    return implementation && *implementation != "reference";
+  };
+}
+
+std::vector<bool> kept_results(const MarkedModel& forward, const parallel::PlanDocument& plan) {
+  if (plan.shape.recompute == parallel::Recompute::kNothing) return {};
+  const parallel::StepWork work = parallel::step_work(
+      forward.graph, forward.is_weight,
+      {.is_training = true, .precision = {}, .attention = parallel::Attention::kStored});
+  const parallel::ModelOrder order = parallel::model_order(forward.graph, work);
+  return parallel::saved_results(forward.graph, work, plan.shape.recompute,
+                                 parallel::crossing(forward.graph, order, order.ends_block));
+}
+
 core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::string& model,
-                                       const parallel::PlanDocument& plan,
-                                       runtime::Backend& backend, const Context& context) {
+                                       const parallel::PlanDocument& plan, CutTrainingOptions how,
+                                       const Context& context) {
   context.progress.stage("differentiating");
   SOAPSTONE_ASSIGN_OR_RETURN(const parallel::TrainedForm form,
                              parallel::in_training(forward.graph));
@@ -89,25 +97,21 @@ core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::st
                                     .weights = trained};
   for (const parallel::CarriedTensor& statistic : form.carried)
     options.frozen.push_back(statistic.source);
-  if (plan.shape.recompute != parallel::Recompute::kNothing) {
-    const parallel::StepWork work = parallel::step_work(
-        forward.graph, forward.is_weight,
-        {.is_training = true, .precision = {}, .attention = parallel::Attention::kStored});
-    const parallel::ModelOrder order = parallel::model_order(forward.graph, work);
-    options.saved =
-        parallel::saved_results(forward.graph, work, plan.shape.recompute,
-                                parallel::crossing(forward.graph, order, order.ends_block));
-    options.saved.resize(form.graph.tensor_bound(), true);
-  }
+  options.saved = std::move(how.kept);
+  if (!options.saved.empty()) options.saved.resize(form.graph.tensor_bound(), true);
   SOAPSTONE_ASSIGN_OR_RETURN(parallel::TrainingStep step,
                              parallel::training_step(form.graph, options));
-  const parallel::StaysNode stays = gradients_with_kernels(backend);
-  auto written = standard_step(step, context, stays);
-  // Some gradients would take tables that are too large.
-  if (!written && written.error().code == core::ErrorCode::kUnsupported)
-    written = step_by_laws(std::move(step), context, stays);
-  if (!written) return written.error();
-  StandardStep& standard = *written;
+  SOAPSTONE_ASSIGN_OR_RETURN(StandardStep standard,
+                             step_by_laws(std::move(step), context, how.stays));
+  bool is_composed = false;
+  if (how.composes) {
+    auto composed = composed_step(standard, context, how.stays);
+    // Some gradients would take tables that are too large.
+    if (!composed && composed.error().code != core::ErrorCode::kUnsupported)
+      return composed.error();
+    is_composed = composed.ok();
+    if (composed) standard = *std::move(composed);
+  }
   context.progress.stage("cutting the step");
   const parallel::GraphLoops loops = parallel::graph_loops(forward.graph, forward.is_weight);
   const parallel::CutGraph planned{forward.graph, loops, forward.is_weight};
@@ -116,7 +120,7 @@ core::Result<CutTraining> cut_training(const MarkedModel& forward, const std::st
   std::vector<std::string> uncut = uncut_without_parts(planned, cuts);
   parallel::CutStep cut =
       parallel::cut_step(standard.step, planned, cuts, {plan.shape.microbatches, plan.cuts_states});
-  return CutTraining{std::move(standard.step), std::move(cut), std::move(uncut)};
+  return CutTraining{std::move(standard.step), std::move(cut), std::move(uncut), is_composed};
 }
 
 }  // namespace soapstone::jobs

@@ -93,7 +93,9 @@ core::Result<CutRun> cut_step_of(const RunPlanRequest& request, runtime::Backend
   SOAPSTONE_ASSIGN_OR_RETURN(
       prepared.batches,
       batches_of(model.planned.graph, data_of(model.planned), request.inputs, request.seed));
-  auto training = cut_training(model.planned, request.model.model, prepared.plan, backend, context);
+  auto training = cut_training(
+      model.planned, request.model.model, prepared.plan,
+      {kept_results(model.planned, prepared.plan), true, gradients_with_kernels(backend)}, context);
   if (!training) return training.error().at(request.model.model);
   prepared.uncut = std::move(training->uncut);
   prepared.training = become_step(*training, model);

@@ -10,9 +10,6 @@
 namespace soapstone::jobs {
 namespace {
 
-/// Operations of a model that are run in the prime field without being asked: about a second.
-constexpr double kMostCheckedWork = 2e7;
-
 double work_of_model(const core::Graph& graph) {
   double work = 0;
   for (const core::NodeId id : graph.order()) work += ops::work_of(graph, id).flops;
@@ -24,16 +21,17 @@ double work_of_model(const core::Graph& graph) {
 core::Result<ProgramCheck> check_in_field(const core::Graph& graph,
                                           const std::vector<parallel::RankProgram>& programs,
                                           const std::vector<std::string>& names,
-                                          const Context& context) {
-  if (const double work = work_of_model(graph); work > kMostCheckedWork)
-    return ProgramCheck{false, fmt::format("the model takes {:.2g} operations, more than {:.2g}",
-                                           work, kMostCheckedWork)};
+                                          const Context& context, double most_work) {
+  if (const double work = work_of_model(graph); work > most_work)
+    return ProgramCheck{
+        false, true,
+        fmt::format("the model takes {:.2g} operations, more than {:.2g}", work, most_work)};
   context.progress.stage("checking the programs in the prime field");
   const auto difference = parallel::check_programs(graph, programs, 1);
   if (!difference && difference.error().code == core::ErrorCode::kUnsupported)
-    return ProgramCheck{false, difference.error().to_string()};
+    return ProgramCheck{false, false, difference.error().to_string()};
   if (!difference) return difference.error();
-  if (!*difference) return ProgramCheck{true, {}};
+  if (!*difference) return ProgramCheck{true, false, {}};
   const parallel::PlanDifference& first = **difference;
   const std::string who =
       first.rank < 0 ? "no rank has" : fmt::format("rank {} has another", first.rank);

@@ -44,8 +44,8 @@ struct RunPlanRequest {
   /// device is kReference, whose kernels add in one order whatever the shape; else within
   /// tolerance.
   bool checks = false;
-  bool is_virtual = false;    ///< Ranks are threads of this process.
-  bool tells_step = false;    ///< The plan's own step is simulated part by part, for pictures.
+  bool is_virtual = false;  ///< Ranks are threads of this process.
+  bool tells_step = false;  ///< The plan's own step is simulated part by part, for pictures.
   /// On which each rank computes.
   DeviceRequest device{.fusion = runtime::Fusion::kGenerated, .costs = {}};
   double time_limit_s = 300;  ///< Most seconds that a rank waits for another one.

@@ -34,14 +34,18 @@ core::Result<StandardStep> step_by_laws(parallel::TrainingStep step, const Conte
   return result;
 }
 
-core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Context& context,
+core::Result<StandardStep> composed_step(StandardStep step, const Context& context,
                                          const parallel::StaysNode& stays) {
-  SOAPSTONE_ASSIGN_OR_RETURN(StandardStep result, step_by_laws(std::move(step), context, stays));
   SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
-  result.composed = count_gradients(result.step);
-  SOAPSTONE_ASSIGN_OR_RETURN(result.step,
-                             parallel::with_standard_operators(std::move(result.step), stays));
-  return result;
+  step.composed = count_gradients(step.step);
+  SOAPSTONE_ASSIGN_OR_RETURN(step.step,
+                             parallel::with_standard_operators(std::move(step.step), stays));
+  return step;
+}
+
+core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Context& context) {
+  SOAPSTONE_ASSIGN_OR_RETURN(StandardStep result, step_by_laws(std::move(step), context));
+  return composed_step(std::move(result), context);
 }
 
 }  // namespace soapstone::jobs

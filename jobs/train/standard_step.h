@@ -17,13 +17,16 @@ struct StandardStep {
 
 /// The step with standard operators alone: by laws where there are any, else composed. Errors:
 /// those of reading the laws; kUnsupported, with the node, if a gradient cannot be composed.
-/// `stays`: gradients and updates that are left as they are, since the device has kernels for them.
-core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Context& context,
-                                         const parallel::StaysNode& stays = nullptr);
+core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Context& context);
 
 /// The same by laws alone: gradients without one keep their operators, for which devices may have
-/// slow kernels only. Errors: those of reading the laws.
+/// slow kernels only. `stays`: what is left as it is, since the device has kernels for it. Errors:
+/// those of reading the laws.
 core::Result<StandardStep> step_by_laws(parallel::TrainingStep step, const Context& context,
                                         const parallel::StaysNode& stays = nullptr);
+
+/// What step_by_laws() left is composed. Errors: kUnsupported, with the node.
+core::Result<StandardStep> composed_step(StandardStep step, const Context& context,
+                                         const parallel::StaysNode& stays = nullptr);
 
 }  // namespace soapstone::jobs

@@ -41,7 +41,7 @@ CellFinder::CellFinder(const Holding& holding) {
     for (std::size_t h = 0; h < holders_.size(); ++h) {
       std::vector<bool>& has = holders_[h].has.emplace_back();
       for (const IndexSet& part : parts_.back())
-        has.push_back(!intersection(part, pieces[h]->dims[d]).empty());
+        has.push_back(parallel::has(pieces[h]->dims[d], part.front().low));
     }
   }
 }

@@ -29,25 +29,29 @@ core::TensorId RankWriter::operand(RankValueId value) {
   if (is_new) {
     graph.inputs.push_back(value);
     at->second = graph.builder.add_input("v" + std::to_string(value.index()), type(value));
+    graph.values.emplace(at->second, value);
   }
   return at->second;
 }
 
 RankValueId RankWriter::define(core::TensorId tensor) {
   OpenGraph& graph = open();
-  for (const auto& [value, operand] : graph.operands)
-    if (operand == tensor) return value;
+  if (const auto known = graph.values.find(tensor); known != graph.values.end())
+    return known->second;
   const RankValueId value = new_value(graph.builder.tensor(tensor).type, now_);
   graph.operands.emplace(value, tensor);
+  graph.values.emplace(tensor, value);
   graph.defined.emplace_back(value, tensor);
   return value;
 }
 
 RankValueId RankWriter::input(core::TensorId tensor, const TensorPiece& piece,
                               core::DataType type) {
-  for (const HeldPiece& held : program_.inputs)
-    if (held.tensor == tensor && held.piece == piece) return held.value;
+  std::vector<std::size_t>& given = given_[tensor];
+  for (const std::size_t at : given)
+    if (program_.inputs[at].piece == piece) return program_.inputs[at].value;
   const RankValueId value = new_value({type, core::to_shape(piece.extents()), true}, 0);
+  given.push_back(program_.inputs.size());
   program_.inputs.push_back({tensor, piece, value});
   return value;
 }

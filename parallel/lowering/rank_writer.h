@@ -47,6 +47,7 @@ class RankWriter {
     core::GraphBuilder builder;
     std::vector<RankValueId> inputs;
     std::map<RankValueId, core::TensorId> operands;
+    std::map<core::TensorId, RankValueId> values;  ///< The inverse of `operands`.
     std::vector<std::pair<RankValueId, core::TensorId>> defined;
   };
   using OpenStep = std::variant<OpenGraph, MessageStep, AllReduceStep>;
@@ -60,6 +61,8 @@ class RankWriter {
   std::vector<std::vector<OpenStep>> passes_{1};
   std::size_t now_ = 0;
   std::vector<std::size_t> made_in_;  ///< By value.
+  /// Pieces of inputs, by tensor: places in `program_.inputs`.
+  std::map<core::TensorId, std::vector<std::size_t>> given_;
 };
 
 }  // namespace soapstone::parallel

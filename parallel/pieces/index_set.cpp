@@ -16,13 +16,12 @@ void append(IndexSet& set, const ops::Interval& more) {
     set.push_back(more);
 }
 
-bool has(const IndexSet& set, std::int64_t index) {
-  return std::ranges::any_of(set, [&](const ops::Interval& interval) {
-    return interval.low <= index && index < interval.high;
-  });
-}
-
 }  // namespace
+
+bool has(const IndexSet& set, std::int64_t index) {
+  const auto behind = std::ranges::upper_bound(set, index, {}, &ops::Interval::low);
+  return behind != set.begin() && index < std::prev(behind)->high;
+}
 
 std::int64_t count(const IndexSet& set) {
   std::int64_t all = 0;
@@ -42,9 +41,12 @@ IndexSet intersection(const IndexSet& a, const IndexSet& b) {
 IndexSet positions_in(const IndexSet& whole, const IndexSet& part) {
   IndexSet positions;
   std::int64_t before = 0;
+  std::size_t next = 0;  // the first interval of `part` that ends behind the beginning of this one
   for (const ops::Interval& interval : whole) {
-    for (const ops::Interval& piece : intersection({interval}, part))
-      append(positions, {before + piece.low - interval.low, before + piece.high - interval.low});
+    while (next < part.size() && part[next].high <= interval.low) ++next;
+    for (std::size_t k = next; k < part.size() && part[k].low < interval.high; ++k)
+      append(positions, {before + std::max(part[k].low, interval.low) - interval.low,
+                         before + std::min(part[k].high, interval.high) - interval.low});
     before += interval.high - interval.low;
   }
   return positions;
@@ -127,6 +129,7 @@ std::vector<IndexSet> common_parts(const std::vector<const IndexSet*>& sets) {
   std::map<std::vector<bool>, IndexSet> parts;
   for (auto low = borders.begin(); low != borders.end() && std::next(low) != borders.end(); ++low) {
     std::vector<bool> members;
+    members.reserve(sets.size());
     for (const IndexSet* set : sets) members.push_back(has(*set, *low));
     if (std::ranges::find(members, true) != members.end())
       append(parts[members], {*low, *std::next(low)});

@@ -14,6 +14,7 @@ namespace soapstone::parallel {
 using IndexSet = std::vector<ops::Interval>;
 
 std::int64_t count(const IndexSet& set);
+bool has(const IndexSet& set, std::int64_t index);
 IndexSet intersection(const IndexSet& a, const IndexSet& b);
 /// The places of the indices of `part` among those of `whole`. Precondition: `whole` has them all.
 IndexSet positions_in(const IndexSet& whole, const IndexSet& part);

@@ -8,8 +8,8 @@
 
 namespace soapstone::parallel {
 
-/// The elements of `tensor` in `piece`, which is relative to it: slices, or a gather where the
-/// indices of a dimension are several intervals.
+/// The elements of `tensor` in `piece`, which is relative to it: slices, also of turns where the
+/// intervals of a dimension repeat, or a gather where they do not.
 core::TensorId take_piece(core::GraphBuilder& builder, core::TensorId tensor,
                           const TensorPiece& piece);
 

@@ -53,6 +53,26 @@ class Plan(unittest.TestCase):
             if strategy["fits"]:
                 self.assertLessEqual(report["simulated_us"], strategy["simulated_us"] * 1.0001)
 
+    def test_the_programs_of_a_file_are_checked(self):
+        """With an open batch at a small one; with sizes of its own not by computing them."""
+        weights = [numpy_helper.from_array(np.ones((64, 64), np.float32), f"w{k}") for k in range(9)]
+        nodes = [node for k in range(9)
+                 for node in (helper.make_node("MatMul", [f"x{k}", f"w{k}"], [f"y{k}"]),
+                              helper.make_node("Relu", [f"y{k}"], [f"x{k + 1}"]))]
+        for batch, computed, why in ((None, "batch=8", ""), (8192, "", "cannot be cut alike at other sizes")):
+            path = self.folder / "chain.onnx"
+            shape = [batch or "n", 64]
+            graph = helper.make_graph(
+                nodes, "chain", [helper.make_tensor_value_info("x0", TensorProto.FLOAT, shape)],
+                [helper.make_tensor_value_info("x9", TensorProto.FLOAT, shape)], weights)
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+            given = () if batch else ("--batch", "8192")
+            check = self.report(path, *NODE, *given, "--strategy", "data", "--check")["check"]
+            self.assertEqual(check["computed"], not why, check)
+            self.assertEqual(check["computed_at"], computed)
+            self.assertIn(why, check["why_not_computed"])
+            self.assertEqual(check["operators_left_out"], 10)  # five of nine layers
+
     def test_a_plan_is_written_and_shown(self):
         path = self.folder / "plan.json"
         done = run("plan-graph", *SMALL, *NODE, "-o", path)
