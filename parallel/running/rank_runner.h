@@ -1,6 +1,7 @@
 // Runs the program of one rank: its graphs on a backend, its exchanges over collectives.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -49,7 +50,9 @@ class RankRunner {
   /// Times of the last run, by step of the program.
   std::span<const RankStepTime> times() const { return times_; }
   /// The most bytes at once, over all runs: of values, of weights and of what graphs work in.
-  std::size_t peak_bytes() const { return most_live_bytes_ + weight_bytes_ + working_->bytes(); }
+  std::size_t peak_bytes() const {
+    return std::max(most_live_bytes_, pool_->bytes()) + weight_bytes_ + working_->bytes();
+  }
   /// Launches on the slow reference kernel, of all graphs: node, and why faster kernels refused.
   std::vector<std::pair<std::string, std::string>> reference_kernels() const;
 

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "runtime/execution/fold.h"
+#include "runtime/launches/layout.h"
 #include "tests/runtime/random_graph.h"
 #include "tests/runtime/remote_backend.h"
 #include "tests/runtime/runtime_test.h"
@@ -30,6 +31,56 @@ class ExecutorTest : public testing::TestWithParam<Device> {
 };
 INSTANTIATE_TEST_SUITE_P(Devices, ExecutorTest, testing::ValuesIn(kDevices),
                          [](const auto& test) { return std::string(test.param.name); });
+
+/// Runs the graph on tensors of the caller, with memory that another graph used before.
+std::vector<core::Literal> run_outside(const core::Graph& graph, Backend& backend,
+                                       const std::vector<core::Literal>& inputs) {
+  DeviceMemory& memory = backend.memory();
+  WorkingMemory working(memory);
+  auto program = Executable::make(graph, backend, {.working = &working});
+  EXPECT_TRUE(program.ok()) << (program ? "" : program.error().to_string());
+  std::vector<DeviceBlock> blocks;
+  std::vector<DeviceAddress> from, to;
+  for (const core::Literal& input : inputs) {
+    blocks.push_back(memory.share(input.bytes()).value());
+    from.push_back(blocks.back().address());
+  }
+  for (const core::TensorId output : graph.outputs()) {
+    blocks.push_back(
+        DeviceBlock::allocate(memory, storage_bytes(graph.tensor(output).type)).value());
+    to.push_back(blocks.back().address());
+  }
+  const core::Status done = program->run_at(from, to);
+  EXPECT_TRUE(done.ok()) << (done ? "" : done.error().to_string());
+  std::vector<core::Literal> results;
+  for (std::size_t k = 0; k < to.size(); ++k) {
+    const core::TensorType& type = graph.tensor(graph.outputs()[k]).type;
+    const HostBytes host = memory.read(to[k], storage_bytes(type)).value();
+    results.push_back(core::Literal::copy(type.data_type, dims_of(type), host.bytes));
+  }
+  return results;
+}
+
+// A result may be what a kernel makes, an input, a constant, a view of either, a part of another
+// result, or read again.
+TEST_P(ExecutorTest, RunsOnTensorsOfTheCaller) {
+  const core::Graph graph = parse(R"(
+  x: f32[4, 6]
+  c = full(; shape=[4, 6], value=2)
+  y = add(x, c)
+  z = relu(y)
+  v = reshape(x; shape=[24])
+  u = reshape(y; shape=[2, 12])
+  w = concat(y, z; axis=0)
+  return z, y, c, v, u, w
+)");
+  const std::vector<core::Literal> inputs = random_inputs(graph, 3);
+  const auto wanted = executable(graph, *backend_).run(inputs);
+  ASSERT_TRUE(wanted.ok());
+  const std::vector<core::Literal> results = run_outside(graph, *backend_, inputs);
+  for (std::size_t k = 0; k < results.size(); ++k)
+    EXPECT_EQ(results[k], (*wanted)[k]) << "output " << k;
+}
 
 TEST_P(ExecutorTest, RunsFusedAndUnfused) {
   const core::Graph graph = parse(R"(
