@@ -64,8 +64,7 @@ class MeshPlanner {
     for (const MeshPlan* plan : best_plans(few_shapes())) {
       if (!is_worth_climbing(*plan, kWorthClimbing)) break;
       MeshShape shape = shapes_.core_of(plan->shape);
-      if (cores.insert(shape).second && cores.size() <= kFewShapesAgain)
-        add_loss_chunks(shape, shapes);
+      if (cores.insert(shape).second) add_loss_chunks(shape, shapes);
       shape.gathers_once = !shape.gathers_once;
       shapes.push_back(shape);
     }
@@ -100,7 +99,8 @@ class MeshPlanner {
     in_parallel(0, plans.size(), [&](std::size_t k) { plans[k] = fit_.smallest(plans[k]); });
     std::vector<MeshShape> shapes;
     for (const MeshPlan& plan : plans)
-      if (shapes.size() < kFewShapesAgain && plan.sharding.cost_us < kImpossible && fit_.fits(plan))
+      if (shapes.size() < kMoreShapesAgain && plan.sharding.cost_us < kImpossible &&
+          fit_.fits(plan))
         shapes.push_back(shapes_.core_of(plan.shape));
     return shapes;
   }
@@ -165,9 +165,19 @@ class MeshPlanner {
       const double limit_us = fastest_that_fits();
       in_parallel(first, std::min(first + kFittedAtOnce, plans.size()), [&](std::size_t k) {
         if (plans[k]->sharding.exchanges.empty() || us_if_hidden(*plans[k]) >= limit_us) return;
-        for (const double bytes : kBuckets) try_bucket(bytes, *plans[k]);
+        for (const double bytes : kBuckets) {
+          try_bucket(bytes, *plans[k]);
+          if (bytes >= exchanged_bytes(*plans[k])) break;
+        }
       });
     }
+  }
+
+  /// No bucket has more bytes.
+  static double exchanged_bytes(const MeshPlan& plan) {
+    double bytes = 0;
+    for (const WeightExchange& exchange : plan.sharding.exchanges) bytes += exchange.bytes;
+    return bytes;
   }
 
   void try_bucket(double bytes, MeshPlan& plan) const {
