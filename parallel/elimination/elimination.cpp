@@ -17,6 +17,8 @@ constexpr double kRounding = 1e-12;
 /// How far a cost may be from the bound, as a share, for messages to end: where nothing more is
 /// tried, and where cases follow.
 constexpr double kGoodEnough = 1e-4, kProved = 1e-9;
+/// How often choices of many variables are made again.
+constexpr int kRoundsOfMany = 3;
 
 class Eliminator {
  public:
@@ -27,10 +29,9 @@ class Eliminator {
   Assignment run() {
     Assignment best = solve(RemainingGraph(graph_, tables_), kImpossible);
     if (best.cost == kImpossible) return best;
-    if (best.cost - best.lower_bound > kProved * best.cost)
-      improve(best);
-    else
-      best.cost = graph_.cost_of(tables_, best.choices);
+    if (best.cost - best.lower_bound > gap_ * best.cost) improve_many(best);
+    if (best.cost - best.lower_bound > kProved * best.cost) improve_single(best);
+    best.cost = graph_.cost_of(tables_, best.choices);
     best.lower_bound = std::min(best.lower_bound, best.cost);
     return best;
   }
@@ -75,8 +76,34 @@ class Eliminator {
     found.lower_bound = std::min(messages.lower_bound(), found.cost);
     return found;
   }
+
+  /// A few times, variables in the way keep their choices, others each time, and the rest gets the
+  /// best choices beside these at once.
+  void improve_many(Assignment& a) const {
+    const RemainingGraph whole(graph_, tables_);
+    std::vector<std::uint32_t> in_the_way = whole.left();
+    std::vector<int> kept(graph_.size(), 0);
+    const auto most_neighbors_first = [&](std::uint32_t v, std::uint32_t w) {
+      if (kept[v] != kept[w]) return kept[v] < kept[w];
+      return whole.neighbors(v).size() > whole.neighbors(w).size();
+    };
+    for (int round = 0; round < kRoundsOfMany; ++round) {
+      std::ranges::stable_sort(in_the_way, most_neighbors_first);
+      RemainingGraph rest = whole;
+      for (const std::uint32_t v : in_the_way) {
+        if (rest.is_gone(v)) continue;
+        ++kept[v];
+        rest.fix(v, a.choices[v]);
+      }
+      Assignment found = rest.traced_back();
+      if (found.cost >= a.cost) continue;
+      a.cost = found.cost;
+      a.choices = std::move(found.choices);
+    }
+  }
+
   /// Changes single variables as long as that lowers the cost.
-  void improve(Assignment& a) const {
+  void improve_single(Assignment& a) const {
     std::vector<std::vector<std::pair<std::uint32_t, bool>>> edges_of(graph_.size());
     for (std::uint32_t e = 0; e < graph_.edges().size(); ++e) {
       edges_of[graph_.edges()[e].a.index()].push_back({e, true});
@@ -106,7 +133,6 @@ class Eliminator {
         }
       }
     }
-    a.cost = graph_.cost_of(tables_, a.choices);
   }
 
   const CostGraph& graph_;

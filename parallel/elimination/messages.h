@@ -45,10 +45,10 @@ class Messages {
   std::vector<std::vector<std::size_t>> edges_of_[2];  ///< By variable: those whose end it is.
   /// Replaces what is impossible: as much as some assignment, so none that has it is the least.
   double ceiling_ = 0, largest_ceiling_ = 0;
-  double bound_ = 0;  ///< Of the last sweep.
+  double bound_ = 0;  ///< The last sweep's.
   double best_bound_ = 0, cost_ = kImpossible;
   std::vector<std::uint32_t> now_, best_;
-  std::vector<double> rest_;  ///< Of the variable that is visited, by choice.
+  std::vector<double> rest_;  ///< The visited variable's, by choice.
 };
 
 }  // namespace soapstone::parallel

@@ -79,6 +79,13 @@ void RemainingGraph::eliminate(std::uint32_t v) {
     cost_ += (*tables_)[gone.minimum->costs].costs[0];
 }
 
+std::vector<std::uint32_t> RemainingGraph::left() const {
+  std::vector<std::uint32_t> left;
+  for (std::uint32_t v = 0; v < size(); ++v)
+    if (!is_gone_[v]) left.push_back(v);
+  return left;
+}
+
 std::optional<std::uint32_t> RemainingGraph::most_neighbors() {
   while (!hubs_.empty()) {
     const auto [degree, v] = hubs_.top();

@@ -30,9 +30,11 @@ class RemainingGraph {
   bool is_gone(std::uint32_t v) const { return is_gone_[v]; }
   CostTableId own(std::uint32_t v) const { return own_[v]; }
   std::span<const Neighbor> neighbors(std::uint32_t v) const { return neighbors_[v]; }
-  /// Of what is gone and depends on nothing that is left.
+  /// The least cost of what is gone and depends on nothing that is left.
   double cost() const { return cost_; }
 
+  /// The variables that are not gone, ascending.
+  std::vector<std::uint32_t> left() const;
   /// The first of those that have the most neighbors; none: all are gone.
   std::optional<std::uint32_t> most_neighbors();
   /// Gives a variable its choice. Precondition: it is not gone.

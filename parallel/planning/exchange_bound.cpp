@@ -70,12 +70,7 @@ class BranchAndBound {
   }
 
   void add_group(const MeshShape& shape, const PassesBound& passes) {
-    StepParts parts;
-    parts.passes = {{passes.forward_us, passes.backward_us}};
-    double us = 0;
-    for (const StepInequality& each : inequalities_of(shape))
-      us = std::max(us, each.us + sum_of(each.weights, parts));
-    branches_.push_back({shape, us, {}});
+    branches_.push_back({shape, least_step_us(inequalities_of(shape), passes), {}});
   }
 
   std::vector<StepInequality> inequalities_of(const MeshShape& shape) const {

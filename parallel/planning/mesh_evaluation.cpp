@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "parallel/planning/refinement.h"
+#include "parallel/planning/shape_bound.h"
 #include "parallel/sharding/weight_layouts.h"
 #include "parallel/step/handovers.h"
 #include "parallel/topology/collectives.h"
@@ -87,11 +88,17 @@ void MeshEvaluator::add_recomputation() {
     least = kept_bytes(work);
     again_.emplace(what, std::move(work));
   }
+  // Each block but the first keeps what crosses to it.
+  double all_again = 0;
+  for (std::size_t k = 0; k + 1 < order_.nodes.size(); ++k)
+    if (order_.ends_block[k]) all_again += order_.crossing_bytes[k];
+  can_compute_all_again_ = all_again < least;
 }
 
 bool MeshEvaluator::can_recompute(Recompute what) const {
   if (what == Recompute::kNothing) return true;
-  return is_training() && (what == Recompute::kAll || again_.contains(what));
+  return is_training() &&
+         (what == Recompute::kAll ? can_compute_all_again_ : again_.contains(what));
 }
 
 bool MeshEvaluator::can_cut_loss(const MeshShape& shape) const {
@@ -419,6 +426,24 @@ PassesBound MeshEvaluator::least_passes(const MeshShape& shape, const StepWork& 
   return passes_bound(input);
 }
 
+double MeshEvaluator::least_step_us(const MeshShape& sizes) const {
+  MeshShape shape = sizes;
+  // On one stage several microbatches take no less than one.
+  if (shape.stages == 1) shape.microbatches = 1;
+  const std::lock_guard lock(bounds_mutex_);
+  const auto [at, is_new] = least_step_us_.try_emplace(
+      std::tuple(shape.stages, shape.microbatches, shape.is_uneven), kImpossible);
+  if (!is_new) return at->second;
+  const PassesBound passes = least_passes(shape, least_work(shape.microbatches));
+  for (const std::int64_t chunks : {1, 2}) {
+    shape.chunks = chunks;
+    if (chunks > 1 && shape.stages == 1) continue;
+    const auto inequalities = step_inequalities(shape, stage_shares(shape), is_training());
+    at->second = std::min(at->second, parallel::least_step_us(inequalities, passes));
+  }
+  return at->second;
+}
+
 StepBound MeshEvaluator::lower_bound() const { return step_bound(bound_input()); }
 
 StepBoundInput MeshEvaluator::bound_input() const {
@@ -439,7 +464,7 @@ StepBoundInput MeshEvaluator::bound_input() const {
   return input;
 }
 
-/// Of the whole model on one device.
+/// The whole model's time on one device.
 double MeshEvaluator::forward_us(const DeviceKind& kind) const {
   const ComputeRates rates = rates_of(kind);
   double us = 0;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,8 @@ inline constexpr double kHiddenSums = 0.05;
 struct MeshWeights {
   double us_per_byte = 0;  ///< Price of memory.
   double sums = 1;         ///< How much of what is exchanged for weights counts.
-  std::size_t most_cases = EliminationOptions{}.most_cases;  ///< Of the search for cuts.
+  std::size_t most_cases =
+      EliminationOptions{}.most_cases;  ///< The search for cuts looks at so many.
 };
 
 /// How much of the whole model the slowest stage does at least. Times are as on slowest devices.
@@ -42,9 +44,11 @@ class MeshEvaluator {
   std::int64_t devices() const { return devices_; }
   std::int64_t nodes() const { return static_cast<std::int64_t>(order_.nodes.size()); }
   std::int64_t batch() const { return batch_; }    ///< Samples of a step.
-  double memory_bytes() const { return memory_; }  ///< Of a device.
+  double memory_bytes() const { return memory_; }  ///< A device's.
   /// Whether a step that computes that again differs from one that computes less again.
   bool can_recompute(Recompute what) const;
+  /// Samples, tokens or the like, which chunks of the loss share; 0: it cannot be cut.
+  std::int64_t rows_of_loss() const { return loss_.rows; }
   /// Whether the loss can be computed in as many chunks as the shape has.
   bool can_cut_loss(const MeshShape& shape) const;
   /// Whether positions on its outermost axis have devices of different rates.
@@ -81,6 +85,9 @@ class MeshEvaluator {
   /// The passes of one microbatch, whose work that is, through all stages of the shape's number and
   /// kind, if nothing is exchanged. Times are as on slowest devices where the shape is even.
   PassesBound least_passes(const MeshShape& shape, const StepWork& work) const;
+  /// No step on a mesh with these stages, microbatches and evenness takes less, in however many
+  /// pieces, as its passes alone do not. For several threads.
+  double least_step_us(const MeshShape& shape) const;
   /// Costs least among the cuts of all shapes with these sizes, whatever is computed again and
   /// however often weights are gathered; whether or not it fits. `lower_bound_us` and `parts` are
   /// no more than those of a step. For several threads.
@@ -130,11 +137,12 @@ class MeshEvaluator {
   GraphLoops loops_;
   StepWork work_;
   std::map<Recompute, StepWork> again_;  ///< The work where some of it is done again.
+  bool can_compute_all_again_ = false;   ///< Less is kept then than at any other level.
   LossRegion loss_;
-  ComputeRates rates_;              ///< Of the slowest kind.
-  std::vector<Slowness> slowness_;  ///< Of each kind, relative to it; empty if all are alike.
+  ComputeRates rates_;              ///< The slowest kind's.
+  std::vector<Slowness> slowness_;  ///< Each kind's, relative to it; empty if all are alike.
   double memory_ = 0;
-  double weight_bytes_ = 0;     ///< Of all weights.
+  double weight_bytes_ = 0;     ///< All weights together.
   double exchanged_bytes_ = 0;  ///< All weights, once for each that reads them and once more.
   ModelOrder order_;
   std::vector<bool> residuals_;  ///< By tensor: it lies between blocks.
@@ -142,6 +150,9 @@ class MeshEvaluator {
   mutable std::mutex routes_mutex_;
   mutable std::map<std::pair<std::int64_t, std::int64_t>, GroupShape> groups_;
   mutable std::map<std::pair<std::int64_t, bool>, std::vector<Path>> handovers_;
+  mutable std::mutex bounds_mutex_;
+  /// By stages, microbatches and whether the shape is uneven.
+  mutable std::map<std::tuple<std::int64_t, std::int64_t, bool>, double> least_step_us_;
 };
 
 }  // namespace soapstone::parallel

@@ -57,9 +57,9 @@ struct MeshPlanOptions {
   std::optional<core::DataType> precision;
   Attention attention = Attention::kStored;
   std::optional<std::int64_t> devices;    ///< The first ones; none: all.
-  std::optional<double> memory_bytes;     ///< Of a device; none: what it has.
+  std::optional<double> memory_bytes;     ///< A device's; none: what it has.
   int threads = 1;                        ///< Changes nothing but the time it takes; 0: all cores.
-  Freedom freedom;                        ///< Of the strategy.
+  Freedom freedom;                        ///< The strategy's.
   FixedSizes sizes;                       ///< In addition.
   const PartTimes* part_times = nullptr;  ///< What was measured; null: nothing. Must outlive this.
 };

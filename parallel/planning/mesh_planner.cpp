@@ -17,11 +17,12 @@ namespace {
 
 class MeshPlanner {
  public:
-  MeshPlanner(const MeshEvaluator& evaluator, const Freedom& freedom, int threads,
+  MeshPlanner(const MeshEvaluator& evaluator, const Freedom& freedom, double enough_us, int threads,
               core::ProgressSink& progress, const core::StopToken& stop)
-      : evaluator_(evaluator), freedom_(freedom), devices_(evaluator.devices()),
-        nodes_(evaluator.nodes()), shapes_(evaluator, freedom), is_large_(shapes_.are_large()),
-        fit_(evaluator, freedom, stop), progress_(progress), stop_(stop), arena_(threads) {}
+      : evaluator_(evaluator), freedom_(freedom), enough_us_(enough_us),
+        devices_(evaluator.devices()), nodes_(evaluator.nodes()), shapes_(evaluator, freedom),
+        is_large_(shapes_.are_large()), fit_(evaluator, freedom, stop), progress_(progress),
+        stop_(stop), arena_(threads) {}
 
   core::Result<MeshPlanOutcome> run() {
     arena_.run([&] { search(); });
@@ -41,36 +42,108 @@ class MeshPlanner {
     consider(shapes_.first());
     if (!best_plan()) return;
     if (!is_large_) vary();
-    climb();
-    vary();
+    climb(is_large_ ? kFewRounds : kMostRounds);
+    consider(most_promising(shapes_.rest()));
+    climb(kRoundsAgain);
+    for (int round = 0; round < (is_large_ && !is_cheap() ? 1 : kRoundsAgain); ++round) {
+      const double before_us = fastest_that_fits();
+      vary();
+      if (fastest_that_fits() == before_us) break;
+    }
     hide_sums();
     refine();
     size_buckets();
   }
 
   /// Tries what seldom matters on the best shapes alone: to keep what was gathered, and to compute
-  /// the loss in chunks where memory is short.
+  /// the loss in chunks where memory is short. The latter also on shapes that would be faster than
+  /// all others if they had the memory.
   void vary() {
     std::vector<MeshShape> shapes;
-    const bool is_short = !does_not_fit_.empty();
-    for (const MeshPlan* plan : best_plans(is_large_ ? 1 : few_shapes())) {
+    std::set<MeshShape> cores;
+    for (const MeshPlan* plan : best_plans(few_shapes())) {
       if (!is_worth_climbing(*plan, kWorthClimbing)) break;
       MeshShape shape = shapes_.core_of(plan->shape);
+      if (cores.insert(shape).second) add_loss_chunks(shape, shapes);
       shape.gathers_once = !shape.gathers_once;
       shapes.push_back(shape);
-      shape.gathers_once = !shape.gathers_once;
-      for (const std::int64_t chunks : {1, 4, 16, 64}) {
-        shape.loss_chunks = chunks;
-        if (is_short && !freedom_.loss_chunks) shapes.push_back(shape);
-      }
     }
+    for (const MeshShape& shape : fastest_beyond_memory()) add_loss_chunks(shape, shapes);
     consider(shapes);
+  }
+
+  void add_loss_chunks(MeshShape shape, std::vector<MeshShape>& shapes) const {
+    if (does_not_fit_.empty() || freedom_.loss_chunks) return;
+    for (const std::int64_t chunks :
+         {std::int64_t{1}, std::int64_t{4}, std::int64_t{16}, kMostLossChunks}) {
+      shape.loss_chunks = chunks;
+      shapes.push_back(shape);
+    }
+  }
+
+  /// The fastest cores that would be faster than the best plan, and that fit if the loss is in many
+  /// chunks.
+  std::vector<MeshShape> fastest_beyond_memory() const {
+    if (freedom_.loss_chunks || (is_large_ && !is_cheap())) return {};
+    const double limit_us = fastest_that_fits();
+    std::vector<MeshPlan> plans;
+    for (const auto& [core, time] : does_not_fit_) {
+      MeshShape shape = core;
+      shape.loss_chunks = kMostLossChunks;
+      if (time.total_us >= limit_us || !evaluator_.can_cut_loss(shape)) continue;
+      plans.emplace_back().shape = shape;
+      plans.back().time = time;
+    }
+    std::ranges::stable_sort(plans, {}, [](const MeshPlan& plan) { return plan.time.total_us; });
+    plans.resize(std::min(plans.size(), few_shapes()));
+    in_parallel(0, plans.size(), [&](std::size_t k) { plans[k] = fit_.smallest(plans[k]); });
+    std::vector<MeshShape> shapes;
+    for (const MeshPlan& plan : plans)
+      if (shapes.size() < kMoreShapesAgain && plan.sharding.cost_us < kImpossible &&
+          fit_.fits(plan))
+        shapes.push_back(shapes_.core_of(plan.shape));
+    return shapes;
   }
 
   /// So many shapes of the model can be planned again in little time.
   std::size_t few_shapes() const {
+    if (is_large_) return is_cheap() ? kFewShapesAgain : 1;
     const auto cheap = static_cast<std::size_t>(kCheapNodes / std::max<std::int64_t>(nodes_, 1));
     return std::max(cheap, kFewShapesAgain);
+  }
+
+  bool is_cheap() const { return nodes_ * devices_ < kCheapParts; }
+
+  /// Those that were not considered and that no bound forbids to be the best: few beside those that
+  /// were considered, and first those that share sizes with fast ones.
+  std::vector<MeshShape> most_promising(std::vector<MeshShape> shapes) {
+    if (is_large_ && !is_cheap()) return {};
+    std::erase_if(shapes, [&](const MeshShape& shape) {
+      return considered_.contains(shapes_.core_of(shape)) || !can_be_best(shape);
+    });
+    std::map<MeshShape, double> expected_us;
+    for (const MeshShape& shape : shapes) expected_us[shape] = fastest_alike(shape);
+    std::ranges::stable_sort(shapes, {}, [&](const MeshShape& s) { return expected_us.at(s); });
+    shapes.resize(std::min(shapes.size(), considered_.size() / kShareOfRest));
+    return shapes;
+  }
+
+  /// The fastest plan with as many stages and microbatches, and one more size in common.
+  double fastest_alike(const MeshShape& shape) const {
+    double fastest_us = kImpossible;
+    for (const auto& [other, plan] : tried_)
+      if (fit_.fits(plan) && other.stages == shape.stages &&
+          other.microbatches == shape.microbatches &&
+          (other.model == shape.model || other.any == shape.any || other.batch == shape.batch))
+        fastest_us = std::min(fastest_us, plan.time.total_us);
+    return fastest_us;
+  }
+
+  /// False: no step on the shape is faster than the best plan so far.
+  bool can_be_best(const MeshShape& shape) const {
+    const double limit_us = fastest_that_fits();
+    return limit_us == kImpossible || evaluator_.has_measured_parts() ||
+           evaluator_.least_step_us(shape) < limit_us;
   }
 
   /// Returns so many, the best first.
@@ -84,29 +157,55 @@ class MeshPlanner {
   }
 
   /// Plans the best shapes again in buckets of other sizes, and for the case that passes hide other
-  /// shares of what is exchanged for weights.
+  /// shares of what is exchanged for weights; a few at a time, so that the others have less to
+  /// beat.
   void size_buckets() {
-    if (freedom_.bucket_bytes) return;
     const std::vector<MeshPlan*> plans = best_if_hidden();
-    in_parallel(0, plans.size(), [&](std::size_t k) {
-      if (plans[k]->sharding.exchanges.empty()) return;
-      for (const double bytes : kBuckets) try_bucket(bytes, *plans[k]);
-    });
+    for (std::size_t first = 0; first < plans.size(); first += kFittedAtOnce) {
+      const double limit_us = fastest_that_fits();
+      in_parallel(first, std::min(first + kFittedAtOnce, plans.size()), [&](std::size_t k) {
+        if (plans[k]->sharding.exchanges.empty() || us_if_hidden(*plans[k]) >= limit_us) return;
+        for (const double bytes : kBuckets) {
+          try_bucket(bytes, *plans[k]);
+          if (bytes >= exchanged_bytes(*plans[k])) break;
+        }
+      });
+    }
+  }
+
+  /// No bucket has more bytes.
+  static double exchanged_bytes(const MeshPlan& plan) {
+    double bytes = 0;
+    for (const WeightExchange& exchange : plan.sharding.exchanges) bytes += exchange.bytes;
+    return bytes;
   }
 
   void try_bucket(double bytes, MeshPlan& plan) const {
-    MeshPlan other = plan;
-    other.bucket_bytes = bytes;
-    other = evaluator_.timed_again(freedom_, std::move(other));
-    if (fit_.is_better(other, plan)) plan = std::move(other);
+    if (!freedom_.bucket_bytes) {
+      MeshPlan other = plan;
+      other.bucket_bytes = bytes;
+      other = evaluator_.timed_again(freedom_, std::move(other));
+      if (fit_.is_better(other, plan)) plan = std::move(other);
+    }
     if (is_large_ && bytes != kSmallBucket) return;
-    Freedom freedom = freedom_;
-    freedom.bucket_bytes = bytes;
-    for (const double sums : {1.0, kHiddenSums}) {
-      MeshPlan again = evaluator_.plan_at(freedom, plan.shape, {0, sums});
+    for (const double sums : {1.0, 0.5, 0.2, kHiddenSums}) {
+      const bool is_between = sums < 1 && sums > kHiddenSums;
+      if (is_between && bytes != kSmallBucket) continue;
+      MeshPlan again = made_for_buckets(bytes, plan.shape, {0, sums});
       if (again.sharding.cost_us < kImpossible && fit_.is_better(again, plan))
         plan = std::move(again);
     }
+  }
+
+  /// The best cuts for buckets of that size; in such buckets, unless another size is fixed.
+  MeshPlan made_for_buckets(double bytes, const MeshShape& shape,
+                            const MeshWeights& weights) const {
+    Freedom freedom = freedom_;
+    freedom.bucket_bytes = bytes;
+    MeshPlan plan = evaluator_.plan_at(freedom, shape, weights);
+    if (plan.sharding.cost_us == kImpossible || !freedom_.bucket_bytes) return plan;
+    plan.bucket_bytes = *freedom_.bucket_bytes;
+    return evaluator_.timed_again(freedom_, std::move(plan));
   }
 
   /// Looks a little at each shape, then more at those of which something is left, the fastest
@@ -148,15 +247,14 @@ class MeshPlanner {
 
   /// Doubles and halves the sizes of good shapes, the best first: one that is a little slower may
   /// have better neighbors. With a small model, which costs little, more of them.
-  void climb() {
-    std::set<MeshShape> climbed;
+  void climb(int most) {
     for (int round = 0; !stop_.stop_requested(); ++round) {
-      const bool is_cheap = static_cast<std::int64_t>(tried_.size()) * nodes_ < kCheapNodes;
-      if (round >= (is_large_ ? kFewRounds : kMostRounds) && !is_cheap) break;
-      const MeshPlan* next = best_plan_but(climbed);
-      if (!next || !is_worth_climbing(*next, is_cheap ? kWorthClimbingCheaply : kWorthClimbing))
+      const bool are_few = static_cast<std::int64_t>(tried_.size()) * nodes_ < kCheapNodes;
+      if (round >= most && !are_few) break;
+      const MeshPlan* next = best_plan_but(climbed_);
+      if (!next || !is_worth_climbing(*next, are_few ? kWorthClimbingCheaply : kWorthClimbing))
         break;
-      climbed.insert(shapes_.core_of(next->shape));
+      climbed_.insert(shapes_.core_of(next->shape));
       consider(shapes_.neighbors(shapes_.core_of(next->shape)));
     }
   }
@@ -164,23 +262,32 @@ class MeshPlanner {
   bool is_worth_climbing(const MeshPlan& plan, double slower) const {
     const MeshPlan* best = best_plan();
     if (fit_.fits(plan) != fit_.fits(*best)) return false;
+    if (best->time.total_us > kFarFromEnough * enough_us_) return false;
     return !fit_.fits(plan) ? &plan == best : plan.time.total_us <= slower * best->time.total_us;
+  }
+
+  static double us_if_hidden(const MeshPlan& plan) {
+    return plan.time.total_us - plan.time.gradient_sum_us - plan.time.exchange_us;
   }
 
   bool hides_sums() const { return evaluator_.is_training() && !freedom_.sums_behind; }
 
-  /// The best plans that would be faster than all others if they exchanged nothing; of those that
-  /// take the same time, one.
+  /// Plans that would be faster than all others if they exchanged nothing: the fastest as they are,
+  /// and some that would be the fastest then. Of those that take the same time, one.
   std::vector<MeshPlan*> best_if_hidden() {
     const double limit_us = fastest_that_fits();
     std::vector<MeshPlan*> plans = best_plans(tried_.size());
-    std::erase_if(plans, [&](const MeshPlan* plan) {
-      return plan->time.total_us - plan->time.gradient_sum_us - plan->time.exchange_us >= limit_us;
-    });
+    std::erase_if(plans, [&](const MeshPlan* plan) { return us_if_hidden(*plan) >= limit_us; });
     const auto takes_same = [](const MeshPlan* a, const MeshPlan* b) { return a->time == b->time; };
     plans.erase(std::unique(plans.begin(), plans.end(), takes_same), plans.end());
-    const bool is_cheap = is_large_ && nodes_ * devices_ < kCheapParts;
-    plans.resize(std::min(plans.size(), is_cheap ? kMoreShapesAgain : kFewShapesAgain));
+    const std::size_t most = is_large_ && is_cheap() ? kMoreShapesAgain : kFewShapesAgain;
+    if (plans.size() <= most) return plans;
+    const auto slower = plans.begin() + static_cast<std::ptrdiff_t>(most);
+    std::stable_sort(slower, plans.end(), [](const MeshPlan* a, const MeshPlan* b) {
+      return us_if_hidden(*a) < us_if_hidden(*b);
+    });
+    const std::size_t more = is_large_ && !is_cheap() ? 0 : kFewShapesAgain;
+    plans.resize(std::min(plans.size(), most + more));
     return plans;
   }
 
@@ -204,7 +311,8 @@ class MeshPlanner {
   void consider(const std::vector<MeshShape>& shapes) {
     std::vector<MeshPlan> plans;
     for (const MeshShape& shape : shapes)
-      if (shapes_.is_allowed(shape) && considered_.insert(shapes_.core_of(shape)).second)
+      if (shapes_.is_allowed(shape) && considered_.insert(shapes_.core_of(shape)).second &&
+          can_be_best(shape))
         plans.emplace_back().shape = shape;
     std::vector<MeshPlan> in_pieces(plans.size());
     in_parallel(0, plans.size(), [&](std::size_t k) {
@@ -250,11 +358,8 @@ class MeshPlanner {
   /// nothing hides them, and for the case that passes hide most of them.
   MeshPlan in_small_buckets(MeshPlan plan) const {
     if (plan.sharding.cost_us == kImpossible || !hides_sums() || is_large_) return plan;
-    Freedom freedom = freedom_;
-    if (!freedom.bucket_bytes) freedom.bucket_bytes = kSmallBucket;
     for (const double sums : {1.0, kHiddenSums}) {
-      if (sums == 1 && freedom_.bucket_bytes) continue;
-      MeshPlan other = evaluator_.plan_at(freedom, plan.shape, {0, sums});
+      MeshPlan other = made_for_buckets(kSmallBucket, plan.shape, {0, sums});
       if (other.sharding.cost_us == kImpossible || fit_.fits(other) < fit_.fits(plan)) continue;
       if (other.time.total_us < plan.time.total_us) plan = std::move(other);
     }
@@ -308,7 +413,7 @@ class MeshPlanner {
     });
     std::vector<MeshPlan> can_fit;
     for (std::size_t k = 0; k < unfitted.size(); ++k) {
-      does_not_fit_.insert(shapes_.core_of(unfitted[k].shape));
+      does_not_fit_[shapes_.core_of(unfitted[k].shape)] = unfitted[k].time;
       if (smallest[k].sharding.cost_us < kImpossible && fit_.fits(smallest[k]))
         can_fit.push_back(std::move(unfitted[k]));
       keep(std::move(smallest[k]));
@@ -329,9 +434,10 @@ class MeshPlanner {
       progress_.update(tried_.size(), 0, fmt::format("best {:.1f} ms", best->time.total_us / 1e3));
   }
 
+  /// A plan that takes so long is of no use.
   double fastest_that_fits() const {
     const MeshPlan* best = best_plan();
-    return best && fit_.fits(*best) ? best->time.total_us : kImpossible;
+    return best && fit_.fits(*best) ? std::min(best->time.total_us, enough_us_) : enough_us_;
   }
 
   /// The fastest plan that fits; if none does, the one that takes the least memory.
@@ -347,19 +453,22 @@ class MeshPlanner {
 
   static constexpr std::int64_t kFewLooks = 3'000, kMostLooksAtAShape = 200'000;
   static constexpr std::int64_t kMostLooks = 400'000, kUnlimited = std::int64_t{1} << 60;
+  static constexpr std::int64_t kMostLossChunks = 64;
   static constexpr double kSmallBucket = 5e6;
   static constexpr std::array kBuckets{1e6, 5e6, 100e6, 400e6, 1600e6};
-  static constexpr int kMostRounds = 12, kFewRounds = 9;
-  static constexpr double kWorthClimbing = 1.2, kWorthClimbingCheaply = 2;
+  static constexpr int kMostRounds = 12, kFewRounds = 9, kRoundsAgain = 3;
+  static constexpr double kWorthClimbing = 1.2, kWorthClimbingCheaply = 2, kFarFromEnough = 1.5;
   /// So many nodes of all plans together take no time to speak of.
   static constexpr std::int64_t kCheapNodes = 8'000;
   static constexpr std::size_t kFewShapesAgain = 5, kMoreShapesAgain = 16;
   /// So many parts of a large model, which was planned in one way so far, take little time.
   static constexpr std::int64_t kCheapParts = 500'000;
+  static constexpr std::size_t kShareOfRest = 4;
   static constexpr std::size_t kFittedAtOnce = 4;
 
   const MeshEvaluator& evaluator_;
   const Freedom& freedom_;
+  const double enough_us_;  ///< Plans that fit and take so long are of no use.
   const std::int64_t devices_, nodes_;
   const MeshShapes shapes_;
   const bool is_large_;
@@ -370,7 +479,9 @@ class MeshPlanner {
   std::map<MeshShape, MeshPlan> tried_;  ///< The best plan of each shape.
   std::string broken_;                   ///< The premise that the first plan broke that broke one.
   std::set<MeshShape> considered_;       ///< As shapes_.core_of() has them.
-  std::set<MeshShape> does_not_fit_;     ///< Cores that do not fit without a price of memory.
+  std::set<MeshShape> climbed_;          ///< Cores whose neighbors were considered.
+  /// Cores that do not fit without a price of memory: what they take then.
+  std::map<MeshShape, StepTime> does_not_fit_;
   bool has_looked_at_all_ = false;
 };
 
@@ -393,15 +504,18 @@ core::Status check_devices(const Topology& topology, const MeshPlanOptions& opti
 }
 
 core::Result<MeshPlanOutcome> plan_on_meshes(const MeshEvaluator& evaluator, const Freedom& freedom,
-                                             int threads, core::ProgressSink& progress,
+                                             double enough_us, int threads,
+                                             core::ProgressSink& progress,
                                              const core::StopToken& stop) {
   SOAPSTONE_RETURN_IF_ERROR(evaluator.check(freedom.premises));
   if (freedom.recompute && !evaluator.can_recompute(*freedom.recompute))
     return core::unsupported(
-        fmt::format("in this model `recompute` {} keeps no less than a lower level",
-                    to_string(*freedom.recompute)),
+        fmt::format("`recompute` {} has no effect in this model: {}", to_string(*freedom.recompute),
+                    *freedom.recompute == Recompute::kAttention
+                        ? "there are no scores of attention that are larger than their operands"
+                        : "it keeps no less than a lower level"),
         "take another level, or leave it to the search");
-  return MeshPlanner(evaluator, freedom, threads, progress, stop).run();
+  return MeshPlanner(evaluator, freedom, enough_us, threads, progress, stop).run();
 }
 
 core::Result<MeshPlanOutcome>
@@ -414,8 +528,9 @@ plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
   SOAPSTONE_ASSIGN_OR_RETURN(const Freedom freedom,
                              freedom_on(topology, devices, options.freedom, options.sizes));
   const MeshEvaluator evaluator(graph, is_weight, topology, options);
-  SOAPSTONE_ASSIGN_OR_RETURN(MeshPlanOutcome outcome,
-                             plan_on_meshes(evaluator, freedom, options.threads, progress, stop));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      MeshPlanOutcome outcome,
+      plan_on_meshes(evaluator, freedom, kImpossible, options.threads, progress, stop));
   outcome.lower_bound =
       bound_of_plan(evaluator, freedom, outcome.plan.time.total_us, options.threads, stop);
   return outcome;

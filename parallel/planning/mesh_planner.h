@@ -14,7 +14,7 @@ struct MeshPlanOutcome {
   MeshPlan plan;
   StepBound lower_bound;  ///< Filled in by the functions that take a graph.
   std::size_t meshes_tried = 0;
-  double memory_bytes = 0;  ///< Of the device with the least of those that are used, or the limit.
+  double memory_bytes = 0;  ///< The least that a device that is used has, or the limit.
   bool fits = true;         ///< False: the least memory found is more than there is.
   /// No choice of cuts and layouts is faster on a shape that was tried, whatever it is: all that
   /// could be were looked at. False where they were too many, and for larger models.
@@ -25,10 +25,12 @@ struct MeshPlanOutcome {
 /// the machine's.
 core::Status check_devices(const Topology& topology, const MeshPlanOptions& options);
 
-/// Errors: kUnsupported if the model, the batch or the number of devices is none for the strategy;
-/// kInterrupted: stopped before there was a plan.
+/// A plan that fits and takes `enough_us` is of no use: the search may end without looking for such
+/// plans, or with one. Errors: kUnsupported if the model, the batch or the number of devices is
+/// none for the strategy; kInterrupted: stopped before there was a plan.
 core::Result<MeshPlanOutcome> plan_on_meshes(const MeshEvaluator& evaluator, const Freedom& freedom,
-                                             int threads, core::ProgressSink& progress,
+                                             double enough_us, int threads,
+                                             core::ProgressSink& progress,
                                              const core::StopToken& stop);
 
 /// The same with the freedom of the options. `is_weight` by tensor. Errors: those of

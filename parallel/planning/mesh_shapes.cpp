@@ -47,22 +47,8 @@ core::Error MeshShapes::why_none() const {
                     "and {} is none of {}",
                     shapes[0].microbatches, shapes[0].stages),
         "take more microbatches, or another strategy");
-  const std::int64_t chunks = freedom_.chunks.value_or(freedom_.premises.least.chunks);
-  if (chunks > 1 && std::ranges::none_of(shapes, [&](const MeshShape& shape) {
-        return shape.stages > 1 && shape.stages * chunks <= nodes_;
-      }))
-    return core::unsupported(
-        fmt::format("{} pieces a stage need several stages with so many operators each, and the "
-                    "model has {} operators",
-                    chunks, nodes_),
-        "take fewer pieces, or another number of stages");
-  const std::int64_t loss_chunks = freedom_.loss_chunks.value_or(1);
-  if (!shapes.empty() && std::ranges::none_of(shapes, [&](const MeshShape& shape) {
-        return evaluator_.can_cut_loss(shape);
-      }))
-    return core::unsupported(
-        fmt::format("there is no loss whose rows {} chunks divide", loss_chunks),
-        "take a divisor of the number of rows, or leave `loss_chunks` to the search");
+  if (const auto error = why_no_pieces(shapes)) return *error;
+  if (const auto error = why_no_loss_chunks(shapes)) return *error;
   const std::vector<std::int64_t> parts = parts_of_batch();
   if (parts.empty())
     return core::unsupported(
@@ -75,6 +61,44 @@ core::Error MeshShapes::why_none() const {
   return core::unsupported(
       fmt::format("a batch of {} does not fit {} devices with this strategy", batch_, devices_),
       hint);
+}
+
+std::optional<core::Error> MeshShapes::why_no_pieces(const std::vector<MeshShape>& shapes) const {
+  const std::int64_t chunks = freedom_.chunks.value_or(freedom_.premises.least.chunks);
+  if (chunks == 1 || std::ranges::any_of(shapes, [&](const MeshShape& shape) {
+        return shape.stages > 1 && shape.stages * chunks <= nodes_;
+      }))
+    return std::nullopt;
+  if (devices_ == 1 || freedom_.stages == 1 || !freedom_.pipelines)
+    return core::unsupported(
+        fmt::format("{} pieces a stage need several stages, and {}", chunks,
+                    devices_ == 1 ? "there is one device" : "the plan has one stage"),
+        "take one piece a stage, or several stages");
+  return core::unsupported(
+      fmt::format("{} pieces for each of several stages need more than the {} operators of the "
+                  "model",
+                  chunks, nodes_),
+      "take fewer pieces, or another number of stages");
+}
+
+std::optional<core::Error>
+MeshShapes::why_no_loss_chunks(const std::vector<MeshShape>& shapes) const {
+  if (shapes.empty() || std::ranges::any_of(shapes, [&](const MeshShape& shape) {
+        return evaluator_.can_cut_loss(shape);
+      }))
+    return std::nullopt;
+  const std::int64_t chunks = freedom_.loss_chunks.value_or(1), rows = evaluator_.rows_of_loss();
+  if (rows == 0)
+    return core::unsupported("the model has no loss behind a product with a weight, which alone "
+                             "is computed in chunks",
+                             "leave `loss_chunks` to the search");
+  return core::unsupported(
+      rows % chunks == 0
+          ? fmt::format("{} chunks do not divide the share of a part of the batch in the {} rows "
+                        "of the loss",
+                        chunks, rows)
+          : fmt::format("{} chunks do not divide the {} rows of the loss", chunks, rows),
+      "take a divisor of the number of rows, or leave `loss_chunks` to the search");
 }
 
 /// Into how many parts the first meshes cut the batch; without multiples of one another.
@@ -108,12 +132,38 @@ std::vector<MeshShape> MeshShapes::first() const {
       add_few_microbatches(shape, shapes);
     }
   add_free_axis(shapes);
+  add_uneven(shapes);
+  return shapes;
+}
+
+std::vector<MeshShape> MeshShapes::rest() const {
+  std::vector<MeshShape> shapes;
+  if (freedom_.any || freedom_.premises.least.any > 1) return shapes;
+  for (const std::int64_t stages : stage_counts())
+    for (const std::int64_t model : divisors(devices_ / stages)) {
+      if (freedom_.model ? model != *freedom_.model : model > kMostModel) continue;
+      for (const std::int64_t any : divisors(devices_ / stages / model)) {
+        if (any == 1) continue;
+        MeshShape shape = start();
+        shape.stages = stages;
+        shape.model = model;
+        shape.any = any;
+        shape.batch = devices_ / (stages * model * any);
+        shape.microbatches = usual_microbatches(shape);
+        shapes.push_back(shape);
+        add_few_microbatches(shape, shapes);
+      }
+    }
+  add_uneven(shapes);
+  return shapes;
+}
+
+void MeshShapes::add_uneven(std::vector<MeshShape>& shapes) const {
   for (std::size_t k = 0, evenly = shapes.size(); k < evenly; ++k) {
     MeshShape shape = shapes[k];
     shape.is_uneven = true;
     if (evaluator_.can_be_uneven(shape)) shapes.push_back(shape);
   }
-  return shapes;
 }
 
 /// Stages in pieces need no more microbatches than there are stages.

@@ -1,6 +1,7 @@
 // The shapes of meshes that a search may try: those that it begins with, and the neighbors of one.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/base/result.h"
@@ -17,6 +18,9 @@ class MeshShapes {
   bool are_large() const;
   /// Not all of them are allowed.
   std::vector<MeshShape> first() const;
+  /// Those that first() lacks, with the sizes of a mesh that there are; with the usual numbers of
+  /// microbatches. Not all of them are allowed.
+  std::vector<MeshShape> rest() const;
   /// Shapes whose sizes are half or twice as large, with other numbers of microbatches, or even in
   /// place of uneven. Not all of them are allowed.
   std::vector<MeshShape> neighbors(const MeshShape& from) const;
@@ -29,6 +33,10 @@ class MeshShapes {
   core::Error why_none() const;
 
  private:
+  /// Why stages cannot have as many pieces as the freedom asks for, if that is so.
+  std::optional<core::Error> why_no_pieces(const std::vector<MeshShape>& shapes) const;
+  /// The same of chunks of the loss.
+  std::optional<core::Error> why_no_loss_chunks(const std::vector<MeshShape>& shapes) const;
   MeshShape start() const;
   std::vector<std::int64_t> parts_of_batch() const;
   std::vector<std::int64_t> stage_counts() const;
@@ -37,6 +45,7 @@ class MeshShapes {
   std::int64_t usual_microbatches(const MeshShape& shape) const;
   void add_few_microbatches(MeshShape shape, std::vector<MeshShape>& shapes) const;
   void add_free_axis(std::vector<MeshShape>& shapes) const;
+  void add_uneven(std::vector<MeshShape>& shapes) const;
 
   const MeshEvaluator& evaluator_;
   const Freedom& freedom_;

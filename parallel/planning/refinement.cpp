@@ -29,7 +29,7 @@ struct WeightWay {
   std::optional<PricedExchange> exchange;
   double gathered_us = 0, exchanged_backward_us = 0, summed_us = 0, updated_us = 0;
   double held_bytes = 0;
-  std::uint32_t choice = 0;  ///< Of the weight's variable.
+  std::uint32_t choice = 0;  ///< The weight's variable has it.
 
   double cost(const StepWeights& weights) const {
     return weights.gathered * gathered_us + weights.exchanged_backward * exchanged_backward_us +
@@ -40,7 +40,7 @@ struct WeightWay {
 /// A weight, or a copy of one on its way to a reader, which has a single way.
 struct OpenWeight {
   std::optional<CostVariableId> variable;
-  std::size_t position = 0;  ///< Of the node that exchanges it, in the order of the model.
+  std::size_t position = 0;  ///< Where the node that exchanges it is in the order.
   std::vector<WeightWay> ways;
 };
 
@@ -168,24 +168,14 @@ class FasterPlans {
     const ShardingProblem& problem = problems_.front();
     StepParts parts = parts_of_nodes(problems_.front().sharding_of(assignment));
     for (const PricedExchange& exchange : problem.exchanges_of_copies(assignment))
-      add(exchange, parts);
+      problem.add(exchange, parts);
     for (const WeightVariable& weight : problem.weights())
       for (const WeightChoice& choice : problem.weight_choices(weight.tensor, assignment)) {
         if (choice.choice != assignment.choices[weight.variable.index()]) continue;
-        if (choice.exchange) add(*choice.exchange, parts);
+        if (choice.exchange) problem.add(*choice.exchange, parts);
         parts.updated_us += choice.held.update_us;
       }
     return parts;
-  }
-
-  void add(const PricedExchange& exchange, StepParts& parts) const {
-    if (!exchange.exchange.is_gathered) {
-      parts.summed_us += exchange.gradient_us;
-      return;
-    }
-    parts.gathered_us += exchange.gather_us;
-    const bool gathers_again = options_.is_training && !options_.gathers_once;
-    parts.exchanged_backward_us += (gathers_again ? exchange.gather_us : 0) + exchange.gradient_us;
   }
 
   StepParts parts_of_nodes(const Sharding& sharding) const {
@@ -193,16 +183,14 @@ class FasterPlans {
     const std::size_t positions =
         positions_of(refinement_.context.mesh, refinement_.context.rates, options_.choices).size();
     parts.passes.resize(positions);
-    const double again = options_.recomputes ? 1 : 0;
     for (const core::NodeId id : refinement_.order.nodes) {
       const NodeCost& cost = sharding.costs[id.index()];
       for (std::size_t p = 0; p < positions; ++p) {
         const PartTime time = cost.by_position.empty() ? PartTime{cost.forward_us, cost.backward_us}
                                                        : cost.by_position[p];
-        const double forward_us = time.forward_us + cost.forward_conversion_us;
-        parts.passes[p].forward_us += forward_us;
-        parts.passes[p].backward_us +=
-            again * forward_us + time.backward_us + cost.backward_conversion_us;
+        const PartTime passes = passes_of(cost, time, options_.recomputes);
+        parts.passes[p].forward_us += passes.forward_us;
+        parts.passes[p].backward_us += passes.backward_us;
       }
     }
     return parts;
@@ -249,7 +237,7 @@ class FasterPlans {
     way.exchange = exchange;
     if (!exchange) return way;
     StepParts parts;
-    add(*exchange, parts);
+    problems_.front().add(*exchange, parts);
     way.gathered_us = parts.gathered_us;
     way.exchanged_backward_us = parts.exchanged_backward_us;
     way.summed_us = parts.summed_us;

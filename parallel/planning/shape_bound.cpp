@@ -68,6 +68,15 @@ std::vector<StepInequality> step_inequalities(const MeshShape& shape, const Stag
   return all;
 }
 
+double least_step_us(const std::vector<StepInequality>& inequalities, const PassesBound& passes) {
+  StepParts parts;
+  parts.passes = {{passes.forward_us, passes.backward_us}};
+  double us = 0;
+  for (const StepInequality& each : inequalities)
+    us = std::max(us, each.us + sum_of(each.weights, parts));
+  return us;
+}
+
 ShapeBound::ShapeBound(const MeshShape& shape, std::vector<StepInequality> inequalities)
     : shape_(shape), inequalities_(std::move(inequalities)) {
   const auto passes = std::ranges::max_element(inequalities_, {}, [](const StepInequality& each) {

@@ -19,6 +19,9 @@ struct StepInequality {
 std::vector<StepInequality> step_inequalities(const MeshShape& shape, const StageShares& shares,
                                               bool is_training);
 
+/// No step takes less whose passes are at least these (MeshEvaluator::least_passes).
+double least_step_us(const std::vector<StepInequality>& inequalities, const PassesBound& passes);
+
 /// A game: one player mixes inequalities, the other one answers with the cuts that cost least. Any
 /// answer says what no step takes less; each further one comes closer to the value of the game.
 class ShapeBound {

@@ -145,7 +145,7 @@ class BoundMaker {
     return 1 / steps_per_us;
   }
 
-  /// Of the whole step on one device.
+  /// The whole step's, on one device.
   double contractions_us(ComputeRates rates) const {
     rates.tail_us = 0;
     double us = 0;

@@ -14,7 +14,7 @@ namespace soapstone::parallel {
 
 struct StepBound {
   double us = 0;
-  /// Of that: to start kernels, for arithmetic, and for passes over memory, updates included.
+  /// Its parts: to start kernels, for arithmetic, and for passes over memory, updates included.
   double launches_us = 0, arithmetic_us = 0, traffic_us = 0;
   /// The rest: to exchange what has to be exchanged, or to avoid that.
   double exchanges_us = 0;

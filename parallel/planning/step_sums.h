@@ -37,8 +37,8 @@ class StepSums {
   void add_positions(std::size_t count);
 
   const double microbatches_;
-  double scale_ = 1, update_scale_ = 1;  ///< Of passes and updates.
-  double pipeline_scale_ = 1;            ///< Of the passes of a microbatch through all stages.
+  double scale_ = 1, update_scale_ = 1;  ///< For passes and updates.
+  double pipeline_scale_ = 1;            ///< For a microbatch's passes through all stages.
   std::vector<StepWeights> weights_;
 };
 

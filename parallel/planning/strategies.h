@@ -18,11 +18,13 @@ struct PlannedStrategy {
 struct PlannedStrategies {
   MeshPlanOutcome chosen;
   std::vector<PlannedStrategy> others;  ///< In the order of named_strategies().
-  std::size_t meshes_tried = 0;         ///< Of all.
+  std::size_t meshes_tried = 0;         ///< All strategies together.
 };
 
 enum class Others : std::uint8_t {
-  kNeeded,  ///< All for the best plan, else data parallelism alone, with which plans are compared.
+  /// All for the best plan, as far as they may be faster; else data parallelism alone, with which
+  /// plans are compared.
+  kNeeded,
   kAll,
 };
 

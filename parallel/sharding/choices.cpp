@@ -120,7 +120,7 @@ class ChoiceMaker {
            });
   }
 
-  /// Of a loop's iterations, the share of the largest part at a position; none if it cannot be cut
+  /// The largest part's share of a loop's iterations at a position; none if it cannot be cut
   /// well enough.
   std::optional<double> share(std::size_t l, const Position& position) const {
     std::int64_t parts = 1;
@@ -230,7 +230,7 @@ class ChoiceMaker {
     return part;
   }
 
-  /// Of the largest piece.
+  /// The largest piece's.
   double local_bytes(core::TensorId id, const Layout& layout) const {
     return work_.tensors[id.index()].bytes * mesh_.largest_piece(layout);
   }

@@ -57,7 +57,7 @@ class Mesh {
   std::int64_t device_count() const;
   const std::optional<UnevenAxis>& uneven() const { return uneven_; }
   bool is_uneven(std::size_t axis) const { return uneven_ && uneven_->axis == axis; }
-  /// Of what is cut along the axis, by the device with the most.
+  /// The share of what is cut along the axis that the device with the most has.
   double largest_share(std::size_t axis) const { return largest_share_[axis]; }
   double largest_piece(const Layout& layout) const;
   /// Remembers what it was asked: for one thread at a time.

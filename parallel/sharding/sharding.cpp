@@ -16,6 +16,12 @@ double sum_of(const StepWeights& weights, const StepParts& parts) {
   return us;
 }
 
+PartTime passes_of(const NodeCost& node, const PartTime& computed, bool runs_again) {
+  const double forward_us = computed.forward_us + node.forward_conversion_us;
+  return {forward_us,
+          (runs_again ? forward_us : 0) + computed.backward_us + node.backward_conversion_us};
+}
+
 Sharding best_sharding(const ShardingContext& context, CostTables& tables) {
   ShardingProblem problem(context, tables);
   return problem.sharding_of(least_assignment(problem.costs(), tables, problem.elimination()));

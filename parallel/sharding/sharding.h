@@ -16,8 +16,8 @@ struct StepWeights {
   /// Weights that are gathered for a forward pass, and gathered and scattered beside a backward
   /// pass.
   double gathered = 1, exchanged_backward = 1;
-  double sums = 1;     ///< Of gradients of weights that are not gathered, once a step.
-  double updates = 1;  ///< Of weights.
+  double sums = 1;     ///< Gradients of weights that are not gathered, once a step.
+  double updates = 1;  ///< Weights are updated once a step.
   /// On an uneven mesh, how much the devices of each position count; empty: a node takes as long as
   /// NodeChoice says.
   std::vector<double> positions = {};
@@ -59,14 +59,18 @@ struct NodeExchange {
 
 /// What one device does for a node, with what comes in between it and its producers.
 struct NodeCost {
-  double forward_us = 0, backward_us = 0;  ///< Of one microbatch.
+  double forward_us = 0, backward_us = 0;  ///< One microbatch's.
   std::vector<PartTime> by_position;       ///< As in NodeChoice.
   double forward_conversion_us = 0, backward_conversion_us = 0;
   double bytes_moved = 0;               ///< Sent by a device for one microbatch.
   double sum_bytes_moved = 0;           ///< Sent by a device for sums of gradients, once a step.
-  std::vector<NodeExchange> exchanges;  ///< Of one microbatch, but for sums.
+  std::vector<NodeExchange> exchanges;  ///< For one microbatch, but for sums.
   double kept_bytes = 0;  ///< For gradients, of one microbatch, if nothing is computed again.
 };
+
+/// The node's share of the passes of a microbatch, in which a device computes `computed` for it,
+/// exchanges that they wait for included. `runs_again`: the forward pass, before the backward pass.
+PartTime passes_of(const NodeCost& node, const PartTime& computed, bool runs_again);
 
 /// A weight as each device holds it all the time, and the time of its update, once a step.
 struct HeldWeight {
@@ -116,7 +120,7 @@ struct Sharding {
 struct ShardingContext {
   const core::Graph& graph;
   const GraphLoops& loops;
-  const StepWork& work;  ///< Of one microbatch.
+  const StepWork& work;  ///< One microbatch's.
   const Mesh& mesh;
   const ComputeRates& rates;
   const ShardingOptions& options;

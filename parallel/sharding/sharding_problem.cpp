@@ -188,8 +188,6 @@ CostTableId ShardingProblem::edge_table(const TensorWork& tensor, const LayoutLi
 }
 
 void ShardingProblem::explain(const Assignment& best) {
-  result_.parts.passes.resize(1);
-  PartTime& parts = result_.parts.passes.front();
   for (const core::NodeId id : graph_.order()) {
     if (graph_.is_constant_expression(id)) continue;
     const NodeChoice& choice =
@@ -201,10 +199,6 @@ void ShardingProblem::explain(const Assignment& best) {
     cost.by_position = choice.by_position;
     const Conversion sums = nodes_.result_sums(id, choice);
     cost.forward_conversion_us += sums.us;
-    const PartTime counted = nodes_.counted(choice);
-    const double again_us = context_.options.recomputes ? counted.forward_us + sums.us : 0;
-    parts.forward_us += counted.forward_us + sums.us;
-    parts.backward_us += again_us + counted.backward_us;
     cost.bytes_moved += sums.bytes_moved;
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
       result_.tensors[node.outputs[k].index()] = choice.outputs[k];
@@ -212,6 +206,19 @@ void ShardingProblem::explain(const Assignment& best) {
   }
   for (std::size_t t = 0; t < readers_.size(); ++t)
     if (!readers_[t].empty()) explain_tensor(core::TensorId(t), best);
+  add_passes();
+}
+
+void ShardingProblem::add_passes() {
+  PartTime& passes = result_.parts.passes.emplace_back();
+  for (const core::NodeId id : graph_.order()) {
+    if (graph_.is_constant_expression(id)) continue;
+    const PartTime node =
+        passes_of(result_.costs[id.index()], nodes_.counted(result_.nodes[id.index()]),
+                  context_.options.recomputes);
+    passes.forward_us += node.forward_us;
+    passes.backward_us += node.backward_us;
+  }
 }
 
 const Layout& ShardingProblem::chosen(const Place& place, const Assignment& best) const {
@@ -254,15 +261,13 @@ void ShardingProblem::add_change(Payers payers, core::TensorId id, const Layout&
   NodeCost& cost = result_.costs[payers.time.index()];
   tell(payers.time, id, at->second.exchanges);
   if (tensor.is_weight) {
-    count_exchange(cost, made);
-    if (made.forward.us > 0 || made.backward.us > 0)
-      result_.exchanges.push_back({payers.time, tensor.bytes, from, to, made.forward.us > 0});
+    if (const auto exchange = priced(payers.time, tensor, from, to, made)) {
+      count_exchange(cost, *exchange, made);
+      result_.exchanges.push_back(exchange->exchange);
+    }
     return;
   }
   const double passes = context_.options.recomputes ? 2 : 1;
-  PartTime& parts = result_.parts.passes.front();
-  parts.forward_us += made.forward.us;
-  parts.backward_us += made.again.us + made.backward.us + (passes - 1) * made.forward.us;
   cost.forward_conversion_us += made.forward.us;
   cost.backward_conversion_us += made.again.us + made.backward.us;
   cost.bytes_moved +=
@@ -303,23 +308,35 @@ std::optional<PricedExchange> ShardingProblem::exchange_of(core::NodeId reader,
                                                            const TensorWork& weight,
                                                            const Layout& from,
                                                            const Layout& to) const {
-  const LayoutChange made = changes_.change(weight, from, to, {});
+  return priced(reader, weight, from, to, changes_.change(weight, from, to, {}));
+}
+
+std::optional<PricedExchange> ShardingProblem::priced(core::NodeId reader, const TensorWork& weight,
+                                                      const Layout& from, const Layout& to,
+                                                      const LayoutChange& made) {
   if (made.forward.us == 0 && made.backward.us == 0) return std::nullopt;
   return PricedExchange{
       {reader, weight.bytes, from, to, made.forward.us > 0}, made.forward.us, made.backward.us};
 }
 
-void ShardingProblem::count_exchange(NodeCost& cost, const LayoutChange& made) {
-  if (made.forward.us > 0) {
+void ShardingProblem::count_exchange(NodeCost& cost, const PricedExchange& exchange,
+                                     const LayoutChange& made) {
+  if (exchange.exchange.is_gathered)
     cost.bytes_moved +=
         made.forward.bytes_moved * changes_.weight_passes() + made.backward.bytes_moved;
-    result_.parts.gathered_us += made.forward.us;
-    result_.parts.exchanged_backward_us +=
-        (changes_.weight_passes() - 1) * made.forward.us + made.backward.us;
-  } else {
+  else
     cost.sum_bytes_moved += made.backward.bytes_moved;
-    result_.parts.summed_us += made.backward.us;
+  add(exchange, result_.parts);
+}
+
+void ShardingProblem::add(const PricedExchange& exchange, StepParts& parts) const {
+  if (!exchange.exchange.is_gathered) {
+    parts.summed_us += exchange.gradient_us;
+    return;
   }
+  parts.gathered_us += exchange.gather_us;
+  parts.exchanged_backward_us +=
+      (changes_.weight_passes() - 1) * exchange.gather_us + exchange.gradient_us;
 }
 
 std::vector<WeightChoice> ShardingProblem::weight_choices(core::TensorId weight,

@@ -25,7 +25,7 @@ struct PricedExchange {
 
 /// A way for a weight to lie beside what its readers want.
 struct WeightChoice {
-  std::uint32_t choice = 0;  ///< Of the weight's variable.
+  std::uint32_t choice = 0;  ///< The weight's variable has it.
   HeldWeight held;
   std::optional<PricedExchange> exchange;  ///< None: it lies as it is read.
 };
@@ -51,6 +51,8 @@ class ShardingProblem {
   /// How a weight may lie, beside the choices of nodes and copies.
   std::vector<WeightChoice> weight_choices(core::TensorId weight,
                                            const Assignment& assignment) const;
+  /// Adds a weight's exchange to the parts of a step.
+  void add(const PricedExchange& exchange, StepParts& parts) const;
   /// Between copies of weights that several nodes read and these nodes.
   std::vector<PricedExchange> exchanges_of_copies(const Assignment& assignment) const;
 
@@ -84,7 +86,7 @@ class ShardingProblem {
   };
   struct ExplainedChange {
     LayoutChange change;
-    std::vector<NodeExchange> exchanges;  ///< Of an input 0.
+    std::vector<NodeExchange> exchanges;  ///< As if of an input 0.
   };
   struct WeightKey {
     core::Dims dims;
@@ -127,7 +129,11 @@ class ShardingProblem {
   void tell(core::NodeId reader, core::TensorId id, const std::vector<NodeExchange>& exchanges);
   std::optional<PricedExchange> exchange_of(core::NodeId reader, const TensorWork& weight,
                                             const Layout& from, const Layout& to) const;
-  void count_exchange(NodeCost& cost, const LayoutChange& made);
+  static std::optional<PricedExchange> priced(core::NodeId reader, const TensorWork& weight,
+                                              const Layout& from, const Layout& to,
+                                              const LayoutChange& made);
+  void count_exchange(NodeCost& cost, const PricedExchange& exchange, const LayoutChange& made);
+  void add_passes();
 
   const ShardingContext context_;
   const core::Graph& graph_;

@@ -11,8 +11,8 @@ namespace soapstone::parallel {
 /// Positions in an order of nodes.
 struct Lifetime {
   core::TensorId tensor;
-  std::size_t first = 0;  ///< Of the node that makes it, or of the first that reads an input.
-  std::size_t last = 0;   ///< Of the last node that reads it or a view of it.
+  std::size_t first = 0;  ///< The node that makes it, or the first that reads an input.
+  std::size_t last = 0;   ///< The last node that reads it or a view of it.
   bool is_input = false;
   bool is_result = false;  ///< The model returns it, or a view of it.
 };

@@ -116,9 +116,9 @@ ModelOrder model_order(const core::Graph& graph, const StepWork& work) {
   std::vector<bool> is_weight;
   for (const TensorWork& tensor : work.tensors) is_weight.push_back(tensor.is_weight);
   order.lifetimes = lifetimes(graph, order.nodes, is_weight);
-  const std::vector<double> crossing = crossing_of(order, work);
-  order.is_narrow = narrow_places(crossing);
-  order.ends_block = block_ends(graph, order, crossing);
+  order.crossing_bytes = crossing_of(order, work);
+  order.is_narrow = narrow_places(order.crossing_bytes);
+  order.ends_block = block_ends(graph, order, order.crossing_bytes);
   return order;
 }
 

@@ -16,6 +16,8 @@ struct ModelOrder {
   std::vector<core::NodeId> nodes;     ///< Those that run.
   std::vector<std::size_t> positions;  ///< By node that runs.
   std::vector<Lifetime> lifetimes;
+  /// Bytes that cross from each node and those before it to later ones, nothing being cut.
+  std::vector<double> crossing_bytes;
   /// Behind the node fewer bytes cross, nothing being cut, than behind the next, and than behind
   /// the last one before it behind which another number did.
   std::vector<bool> is_narrow;

@@ -66,7 +66,7 @@ class PieceCutter {
   const std::vector<PipelineNode>& nodes_;
   const std::vector<double>& slowness_;   ///< By stage.
   std::vector<std::vector<End>> ends_;    ///< By piece.
-  std::vector<double> us_, exchange_us_;  ///< Of all nodes before.
+  std::vector<double> us_, exchange_us_;  ///< All nodes before together.
 };
 
 double slowest_stage(const std::vector<PipelineNode>& nodes, const std::vector<std::size_t>& begins,

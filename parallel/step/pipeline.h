@@ -16,7 +16,7 @@ struct PipelineNode {
 };
 
 struct PipelineCut {
-  std::vector<std::size_t> begins;  ///< Of each stage: its first node. The first is 0.
+  std::vector<std::size_t> begins;  ///< Each stage's first node. The first is 0.
   double slowest_us = 0;            ///< Work and handover of the slowest stage.
 };
 

@@ -16,7 +16,7 @@ struct PieceTimes {
 };
 
 struct PipelineRun {
-  double end_us = 0;                     ///< Of the last pass of all.
+  double end_us = 0;                     ///< When the last pass of all ends.
   std::vector<double> stage_end_us;      ///< By stage: of its last pass.
   std::vector<double> last_backward_us;  ///< By piece: when its last backward pass begins.
 };

@@ -14,9 +14,9 @@ namespace soapstone::parallel {
 
 /// Shape of the machine as a plan uses it.
 struct MeshShape {
-  std::int64_t stages = 1;        ///< Of the pipeline.
+  std::int64_t stages = 1;        ///< In the pipeline.
   std::int64_t chunks = 1;        ///< Pieces of each stage (interleaved schedule).
-  std::int64_t microbatches = 1;  ///< Of a step.
+  std::int64_t microbatches = 1;  ///< In a step.
   /// Within a stage, innermost first: for the model, for anything, for the batch.
   std::int64_t model = 1, any = 1, batch = 1;
   Recompute recompute = Recompute::kNothing;

@@ -35,7 +35,7 @@ class StepTimer {
 
  private:
   struct Stage {
-    double compute_us = 0, exchange_us = 0;  ///< Of a microbatch.
+    double compute_us = 0, exchange_us = 0;  ///< A microbatch's.
     double update_us = 0, shared_sum_us = 0;
     StepMemory memory;
   };
@@ -281,7 +281,7 @@ class StepTimer {
   std::vector<Stage> stages_;
   OrderedMemory memory_;
   std::vector<ExchangesOfNode> exchanges_;  ///< By position.
-  std::vector<std::size_t> begins_;         ///< Of pieces, in the order of the model.
+  std::vector<std::size_t> begins_;         ///< Where pieces begin, in the order of the model.
   std::vector<WeightTraffic> traffic_;      ///< By piece.
   std::vector<PieceTimes> pieces_;
 };

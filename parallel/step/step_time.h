@@ -19,7 +19,7 @@ struct Slowness {
 
 /// The devices of a stage and the ways between stages.
 struct StepMachine {
-  const Mesh& mesh;                    ///< Of a stage.
+  const Mesh& mesh;                    ///< A stage's devices.
   const std::vector<Path>& handovers;  ///< See handovers().
   std::vector<Slowness> slowness;      ///< By stage; none: 1.
 };

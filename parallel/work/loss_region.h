@@ -11,7 +11,7 @@ namespace soapstone::parallel {
 
 struct LossRegion {
   std::vector<core::NodeId> nodes;  ///< In their order. Empty: there is none.
-  std::int64_t rows = 0;            ///< Of the contraction's result, all but its last dimension.
+  std::int64_t rows = 0;  ///< The contraction's result has them, all but its last dimension.
 };
 
 /// Precondition: `work` is that of training. Results that the loss reads may be outputs of the

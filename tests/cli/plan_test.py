@@ -275,7 +275,7 @@ class Plan(unittest.TestCase):
         small = self.report(*case, "--fix", "bucket=1", "--fix", "loss_chunks=4")["memory_mb"]
         self.assertLess(small["buffers"], usual["memory_mb"]["buffers"])
         self.fails(2, "'recompute' is there twice", *case, "--fix", "recompute=0", "--fix", "recompute=1")
-        self.fails(4, "rows 77 chunks divide", *case, "--fix", "loss_chunks=77")
+        self.fails(4, "77 chunks do not divide the", *case, "--fix", "loss_chunks=77")
 
     def test_fewer_devices_and_fixed_sizes(self):
         self.assertEqual(self.report(*SMALL, *NODE, "--devices", "4")["devices"], 4)
@@ -324,6 +324,14 @@ class Plan(unittest.TestCase):
         ends = [event["ts"] + event["dur"] for event in json.loads(trace.read_text())["traceEvents"]
                 if event["ph"] == "X"]
         self.assertLess(max(ends), 1.5 * report["simulated_us"])
+
+    def test_sizes_that_cannot_be_say_why(self):
+        training = ("--train", "--fix")
+        self.fails(4, "3 pieces a stage need several stages, and the plan has one stage",
+                   *SMALL, *NODE, "--fix", "stages=1", *training, "chunks=3")
+        self.fails(4, "and there is one device", *SMALL, *NODE, "--devices", "1", *training, "chunks=3")
+        self.fails(4, "operators of the model", *SMALL, *NODE, *training, "chunks=4096")
+        self.fails(4, "no scores of attention", "lenet", "--batch", "32", *NODE, *training, "recompute=attention")
 
     def test_wrong_names(self):
         self.fails(2, "there is no strategy", *SMALL, *NODE, "--strategy", "best-of-all")

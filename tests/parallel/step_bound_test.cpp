@@ -126,7 +126,8 @@ TEST(StepBound, LiesBelowThePlansOfAllStrategies) {
       if (random() % 3 == 0) sizes.microbatches = std::int64_t{1} << random() % 4;
       const auto freedom = freedom_on(machine, evaluator.devices(), strategy.freedom, sizes);
       if (!freedom || freedom->bisects) continue;
-      const auto planned = plan_on_meshes(evaluator, *freedom, 1, core::silent(), never);
+      const auto planned =
+          plan_on_meshes(evaluator, *freedom, kImpossible, 1, core::silent(), never);
       if (!planned) continue;
       ++compared;
       EXPECT_LE(least_us, planned->plan.time.total_us)
