@@ -1,6 +1,7 @@
 // See independent_parts.h.
 #include "parallel/running/independent_parts.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>

@@ -2,7 +2,6 @@
 #include "parallel/running/rank_runner.h"
 
 #include <algorithm>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -176,9 +175,9 @@ void RankRunner::find_last_uses() {
       dead_after_[last[v]].push_back(RankValueId(v));
   for (std::size_t k = 0; k < compiled_.size(); ++k) {
     std::set<RankValueId> alive(dead_after_[k].begin(), dead_after_[k].end());
-    for (Compiled& part : compiled_[k] | std::views::reverse)
-      for (const RankValueId id : part.inputs)
-        if (alive.erase(id) != 0) part.dead_inputs.push_back(id);
+    for (auto part = compiled_[k].rbegin(); part != compiled_[k].rend(); ++part)
+      for (const RankValueId id : part->inputs)
+        if (alive.erase(id) != 0) part->dead_inputs.push_back(id);
   }
   for (const auto& [id, value] : fixed_) set(id, value);
 }

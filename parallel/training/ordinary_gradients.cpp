@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 
-#include "ops/definition/registry.h"
 #include "parallel/training/phases.h"
 #include "rules/matching/rewrite.h"
 
@@ -34,7 +33,6 @@ class Rewriting {
       if (stays_ && stays_(step_.graph, id)) continue;
       if (const auto found = match_at(id)) SOAPSTONE_RETURN_IF_ERROR(replace(*found));
     }
-    SOAPSTONE_RETURN_IF_ERROR(unite_equals());
     step_.kept = kept_results(step_.graph, step_.phases);
     return std::move(step_);
   }
@@ -86,31 +84,6 @@ class Rewriting {
       is_changed = true;
     }
     if (!is_changed) return core::Done{};
-    SOAPSTONE_ASSIGN_OR_RETURN(step_.graph, std::move(builder).finish());
-    return core::Done{};
-  }
-
-  /// Gradients compute the same again and again, such as the transpose of a weight that many nodes
-  /// read.
-  core::Status unite_equals() {
-    using Key = std::pair<const core::OpSchema*, std::vector<TensorId>>;
-    std::map<Key, std::vector<NodeId>> seen;
-    core::GraphBuilder builder(step_.graph);
-    for (const NodeId id : step_.graph.order()) {
-      if (step_.phases[id.index()] != Phase::kBackward) continue;
-      const core::Node node = builder.node(id);
-      if (node.outputs.size() != 1 || ops::is_opaque(node)) continue;
-      std::vector<NodeId>& others = seen[{node.op, node.inputs}];
-      const auto equal = std::ranges::find_if(
-          others, [&](NodeId other) { return builder.node(other).attributes == node.attributes; });
-      if (equal == others.end()) {
-        others.push_back(id);
-        continue;
-      }
-      const TensorId first = builder.node(*equal).outputs[0];
-      builder.replace_uses(node.outputs[0], first);
-      rename(node.outputs[0], first);
-    }
     SOAPSTONE_ASSIGN_OR_RETURN(step_.graph, std::move(builder).finish());
     return core::Done{};
   }

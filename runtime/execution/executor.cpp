@@ -70,6 +70,7 @@ core::Result<Executable> Executable::make(const Graph& given, Backend& backend,
 }
 
 core::Result<std::vector<core::Literal>> Executable::run(std::span<const core::Literal> inputs) {
+  CHECK(!state_->working, "an executable that has tensors of its own");
   const auto names = state_->graph.inputs();
   if (inputs.size() != names.size()) {
     return core::invalid_input("the graph has " + std::to_string(names.size()) + " inputs, " +
