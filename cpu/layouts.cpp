@@ -48,7 +48,7 @@ void set_input(const runtime::Launch& launch, TensorId tensor, Layout layout,
   }
 }
 
-/// As the forward pass has images; filters, tables and their cotangents stay.
+/// Images lie as the forward pass has them; filters, tables and their cotangents stay.
 void choose_for_gradient(const Graph& graph, const runtime::Launch& launch, LaunchLayouts& wanted) {
   const Node& head = graph.node(launch.head);
   if (head.op->name == ops::gradient_name("gather")) return;

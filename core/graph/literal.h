@@ -51,7 +51,7 @@ class Literal {
   friend bool operator==(const Literal& a, const Literal& b);
 
  private:
-  /// What literals of the same bytes share, so that only one of them hashes them.
+  /// Literals of the same bytes share them and their hash, which one of them computes.
   struct Content {
     std::span<const std::byte> bytes;
     std::shared_ptr<const void> owner;

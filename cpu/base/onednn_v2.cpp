@@ -40,15 +40,23 @@ dnnl::convolution_forward::desc operation_of(dnnl::algorithm algorithm, const De
                    window.dilations, window.pads_begin, window.pads_end);
 }
 
-/// What a gradient goes by, to choose kernels that fit those of the forward pass. To be kept as
-/// operations are.
-dnnl::convolution_forward::primitive_desc trained(const dnnl::engine& engine,
-                                                  const Descriptor& image,
-                                                  const Descriptor& filters,
-                                                  const Descriptor& result, const Window& window) {
-  return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, image, filters,
-           result, window.strides, window.dilations, window.pads_begin, window.pads_end},
-          engine};
+/// Calls `make` with the description of a gradient of a convolution, after which nothing looks for
+/// other implementations. Descriptions choose kernels that fit those of the forward pass.
+template <class Gradient, class Make>
+Primitive describe_gradient(const dnnl::engine& engine, const Descriptor& image,
+                            const Descriptor& filters, const Descriptor& result,
+                            const Window& window, const primitive_attr& attributes, Avoided avoided,
+                            const Make& make) {
+  constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+  const dnnl::convolution_forward::primitive_desc forward(
+      {dnnl::prop_kind::forward_training, kDirect, image, filters, result, window.strides,
+       window.dilations, window.pads_begin, window.pads_end},
+      engine);
+  const typename Gradient::desc operation(kDirect, image, filters, result, window.strides,
+                                          window.dilations, window.pads_begin, window.pads_end);
+  typename Gradient::primitive_desc description(operation, attributes, engine, forward);
+  pass_over(description, avoided);
+  return make(description);
 }
 
 }  // namespace
@@ -90,14 +98,12 @@ Primitive make_image_gradient(const dnnl::engine& engine, const Descriptor& imag
                               const Window& window, const primitive_attr& attributes,
                               Avoided avoided) {
   using Gradient = dnnl::convolution_backward_data;
-  const Gradient::desc operation(dnnl::algorithm::convolution_direct, image, filters, result,
-                                 window.strides, window.dilations, window.pads_begin,
-                                 window.pads_end);
-  const auto forward = trained(engine, image, filters, result, window);
-  Gradient::primitive_desc description(operation, attributes, engine, forward);
-  pass_over(description, avoided);
-  return {Gradient(description),       description.diff_src_desc(),   description.weights_desc(),
-          description.diff_dst_desc(), description.scratchpad_desc(), description.impl_info_str()};
+  return describe_gradient<Gradient>(engine, image, filters, result, window, attributes, avoided,
+                                     [](const Gradient::primitive_desc& d) -> Primitive {
+                                       return {Gradient(d),         d.diff_src_desc(),
+                                               d.weights_desc(),    d.diff_dst_desc(),
+                                               d.scratchpad_desc(), d.impl_info_str()};
+                                     });
 }
 
 Primitive make_filter_gradient(const dnnl::engine& engine, const Descriptor& image,
@@ -105,15 +111,12 @@ Primitive make_filter_gradient(const dnnl::engine& engine, const Descriptor& ima
                                const Window& window, const primitive_attr& attributes,
                                Avoided avoided) {
   using Gradient = dnnl::convolution_backward_weights;
-  const Gradient::desc operation(dnnl::algorithm::convolution_direct, image, filters, result,
-                                 window.strides, window.dilations, window.pads_begin,
-                                 window.pads_end);
-  const auto forward = trained(engine, image, filters, result, window);
-  Gradient::primitive_desc description(operation, attributes, engine, forward);
-  pass_over(description, avoided);
-  return {Gradient(description),           description.src_desc(),
-          description.diff_weights_desc(), description.diff_dst_desc(),
-          description.scratchpad_desc(),   description.impl_info_str()};
+  return describe_gradient<Gradient>(engine, image, filters, result, window, attributes, avoided,
+                                     [](const Gradient::primitive_desc& d) -> Primitive {
+                                       return {Gradient(d),           d.src_desc(),
+                                               d.diff_weights_desc(), d.diff_dst_desc(),
+                                               d.scratchpad_desc(),   d.impl_info_str()};
+                                     });
 }
 
 Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& source,

@@ -14,14 +14,6 @@ using runtime::Layout;
 
 enum class By : std::uint8_t { kImage, kFilters };
 
-/// [o, i, k…] as [g, o/g, i, k…].
-Dims in_groups(const Dims& filters, std::int64_t groups) {
-  if (groups == 1) return filters;
-  Dims result = {groups, filters[0] / groups};
-  result.insert(result.end(), filters.begin() + 1, filters.end());
-  return result;
-}
-
 /// A tensor that the primitive has in an order of its own, which may be padded.
 class Reordered {
  public:
@@ -133,7 +125,7 @@ make_convolution_gradient(const KernelRequest& request) {
                  filters = by == By::kImage ? other : result;
   if (request.dims(image).size() > 5)
     return refuse("gradient of a convolution: more than three spatial dimensions");
-  const Dims filter_dims = in_groups(request.dims(filters), request.attributes().get_int("group"));
+  const Dims filter_dims = grouped(request.dims(filters), request.attributes().get_int("group"));
   return guarded([&]() -> core::Result<std::unique_ptr<runtime::HostKernel>> {
     const Descriptor any = describe_any(filter_dims);
     const Window window = window_of(request.attributes());

@@ -1,9 +1,8 @@
 // The gradient of looking up rows: each row of the cotangent is added where it was looked up.
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "cpu/base/kernel_request.h"
+#include "cpu/base/row_indices.h"
 #include "cpu/base/vector_clones.h"
 #include "ops/gradients/gradient_operator.h"
 
@@ -36,17 +35,12 @@ class GatherGradient final : public runtime::HostKernel {
     const auto* rows = reinterpret_cast<const float*>(inputs_.find(cotangent_, inputs));
     auto* const sums = reinterpret_cast<float*>(outputs[0]);
     const auto size = static_cast<std::size_t>(size_);
-    for (std::size_t i = 0; i < count_; ++i)
-      if (indices[i] < -size_ || indices[i] >= size_)
-        return core::invalid_input(fmt::format(
-            "gradient of gather: index {} (element {} of the indices) is not in [{}, {})",
-            indices[i], i, -size_, size_));
+    SOAPSTONE_RETURN_IF_ERROR(
+        check_indices("gradient of gather", std::span(indices, count_), size_));
     std::fill_n(sums, outer_ * size * row_, 0.0F);
     for (std::size_t block = 0; block < outer_; ++block)
       for (std::size_t i = 0; i < count_; ++i, rows += row_) {
-        const auto index = static_cast<std::int64_t>(indices[i]);
-        const auto place = static_cast<std::size_t>(index < 0 ? index + size_ : index);
-        add_row(rows, row_, sums + (block * size + place) * row_);
+        add_row(rows, row_, sums + (block * size + row_of(indices[i], size_)) * row_);
       }
     return core::Done{};
   }

@@ -65,7 +65,7 @@ class Windows {
     }
   }
 
-  /// By how much an average at a place divides: padding counts as far as it was declared.
+  /// An average at a place divides by this. Padding counts as far as it was declared.
   float positions_at(std::int64_t place, bool padding_counts) const {
     float count = 1;
     for (std::size_t d = result_.size(); d-- > 0; place /= result_[d]) {

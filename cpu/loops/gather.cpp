@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "cpu/base/kernel_request.h"
+#include "cpu/base/row_indices.h"
 #include "cpu/base/threads.h"
 
 namespace soapstone::cpu {
@@ -32,18 +31,12 @@ class GatherKernel final : public runtime::HostKernel {
   core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs, std::byte*) override {
     const std::byte* data = inputs_.find(data_, inputs);
     const auto* indices = reinterpret_cast<const Index*>(inputs_.find(indices_, inputs));
-    for (std::size_t i = 0; i < count_; ++i)
-      if (indices[i] < -size_ || indices[i] >= size_)
-        return core::invalid_input(
-            fmt::format("gather: index {} (element {} of the indices) is not "
-                        "in [{}, {})",
-                        indices[i], i, -size_, size_));
+    SOAPSTONE_RETURN_IF_ERROR(check_indices("gather", std::span(indices, count_), size_));
     constexpr std::size_t kGrainBytes = 1 << 17;
     const std::size_t grain = kGrainBytes / std::max<std::size_t>(slice_bytes_, 1) + 1;
     parallel_ranges(threads_, outer_ * count_, grain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
-        const auto index = static_cast<std::int64_t>(indices[i % count_]);
-        const auto place = static_cast<std::size_t>(index < 0 ? index + size_ : index);
+        const std::size_t place = row_of(indices[i % count_], size_);
         const std::size_t block = i / count_ * static_cast<std::size_t>(size_);
         std::memcpy(outputs[0] + i * slice_bytes_, data + (block + place) * slice_bytes_,
                     slice_bytes_);

@@ -33,6 +33,9 @@ std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
 /// Strides, dilations and pads of a convolution's or a transposed convolution's attributes.
 Window window_of(const core::Attributes& attributes);
 
+/// A convolution's weights, [o, i, k…], as oneDNN has them: [g, o/g, i, k…] if there are groups.
+core::Dims grouped(const core::Dims& weights, std::int64_t group);
+
 /// oneDNN only takes data for channels-last whose strides say so, also where it is the same bytes.
 runtime::Layout effective_layout(const core::TensorType& type, runtime::Layout layout);
 

@@ -21,14 +21,6 @@ bool may_see_padding_only(const Window& window, const Dims& image, const Dims& w
   return false;
 }
 
-/// [o, i, k…] as [g, o/g, i, k…].
-Dims grouped(const Dims& weights, std::int64_t group) {
-  if (group == 1) return weights;
-  Dims result = {group, weights[0] / group};
-  result.insert(result.end(), weights.begin() + 1, weights.end());
-  return result;
-}
-
 /// Of one channel in each group. oneDNN 2.6.3's kernels of integers for it give wrong sums where
 /// groups are less than eight (AVX2), and are not faster than those of floats where they are more.
 bool is_depthwise(const KernelRequest& request) {
@@ -38,6 +30,13 @@ bool is_depthwise(const KernelRequest& request) {
 }
 
 }  // namespace
+
+Dims grouped(const Dims& weights, std::int64_t group) {
+  if (group == 1) return weights;
+  Dims result = {group, weights[0] / group};
+  result.insert(result.end(), weights.begin() + 1, weights.end());
+  return result;
+}
 
 Layout effective_layout(const core::TensorType& type, Layout layout) {
   const bool either = runtime::canonical(type, Layout::kChannelsLast) == Layout::kRowMajor;

@@ -48,7 +48,8 @@ parallel::PlanDocument on_fewer_devices(parallel::PlanDocument plan) {
   return plan;
 }
 
-/// What is checked of a model: with its loss, if it trains, and without layers that repeat.
+/// The check looks at this in place of the model: it has its loss, if it trains, and none of the
+/// layers that repeat.
 struct CheckedModel {
   MarkedModel model;
   parallel::PlanDocument plan;
@@ -183,8 +184,8 @@ class SmallCheck {
                });
   }
 
-  /// Of sizes that are too small for the parts that those of the graph at its own sizes are cut
-  /// into, how many these are.
+  /// Some sizes may be too small for the parts into which the graph at its own sizes is cut.
+  /// Returns how many parts those need.
   PartsOfSizes missing_parts(const CutGraph& cut) const {
     PartsOfSizes missing;
     for (const core::NodeId id : cut.graph.order()) {

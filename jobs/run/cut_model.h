@@ -45,8 +45,8 @@ struct CutTrainingOptions {
 /// windows and tables are slow beside them. `backend` must outlive the result.
 parallel::StaysNode gradients_with_kernels(runtime::Backend& backend);
 
-/// By tensor, which results of the forward pass its backward pass reads; others are computed again.
-/// Empty: it reads any. `forward` has its loss (with_loss()).
+/// Says, by tensor, which results of the forward pass the backward pass reads; others are computed
+/// again. Empty: it reads any. `forward` has its loss (with_loss()).
 std::vector<bool> kept_results(const MarkedModel& forward, const parallel::PlanDocument& plan);
 
 /// `forward` has its loss. Trained are the initializers of the file `model`, or the

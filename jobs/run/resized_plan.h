@@ -13,13 +13,13 @@
 
 namespace soapstone::jobs {
 
-/// By the size of a loop of the graph: into how many parts such loops have to be cut.
+/// Loops of the graph have to be cut into so many parts, by their size.
 using PartsOfSizes = std::map<std::int64_t, std::int64_t>;
 
-/// What other sizes have to be like, beside what the plan needs.
+/// Other sizes have to keep these limits, beside those that the plan has.
 struct SizeLimits {
   PartsOfSizes parts = {};
-  /// By the name of a number of the request: it is no less.
+  /// A number of the request, by its name, is no less.
   std::map<std::string, std::int64_t> least = {};
   bool are_distinct = false;  ///< Sizes differ where those of the graph do.
   /// False: nothing of it is new.

@@ -25,7 +25,7 @@ core::Result<StandardStep> standard_step(parallel::TrainingStep step, const Cont
 core::Result<StandardStep> step_by_laws(parallel::TrainingStep step, const Context& context,
                                         const parallel::StaysNode& stays = nullptr);
 
-/// What step_by_laws() left is composed. Errors: kUnsupported, with the node.
+/// Composes what step_by_laws() left, but for what stays. Errors: kUnsupported, with the node.
 core::Result<StandardStep> composed_step(StandardStep step, const Context& context,
                                          const parallel::StaysNode& stays = nullptr);
 

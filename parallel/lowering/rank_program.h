@@ -57,6 +57,18 @@ struct AllReduceStep {
 
 using RankStep = std::variant<ComputeStep, MessageStep, AllReduceStep>;
 
+/// Calls `visit` with each value that the step reads.
+template <class Visit>
+void for_each_read(const RankStep& step, const Visit& visit) {
+  if (const auto* compute = std::get_if<ComputeStep>(&step)) {
+    for (const RankValueId id : compute->inputs) visit(id);
+  } else if (const auto* messages = std::get_if<MessageStep>(&step)) {
+    for (const Message& message : messages->sent) visit(message.value);
+  } else {
+    visit(std::get<AllReduceStep>(step).from);
+  }
+}
+
 struct RankProgram {
   std::vector<core::TensorType> values;  ///< By value.
   std::vector<HeldPiece> inputs;         ///< Inputs and weights of the model.

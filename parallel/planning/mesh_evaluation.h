@@ -151,7 +151,7 @@ class MeshEvaluator {
   mutable std::map<std::pair<std::int64_t, std::int64_t>, GroupShape> groups_;
   mutable std::map<std::pair<std::int64_t, bool>, std::vector<Path>> handovers_;
   mutable std::mutex bounds_mutex_;
-  /// By stages, microbatches and whether the shape is uneven.
+  /// The key is stages, microbatches, and whether the shape is uneven.
   mutable std::map<std::tuple<std::int64_t, std::int64_t, bool>, double> least_step_us_;
 };
 

@@ -15,20 +15,11 @@ const ComputeStep* compute_step(const RankProgram& program, std::size_t number) 
   return number < program.steps.size() ? std::get_if<ComputeStep>(&program.steps[number]) : nullptr;
 }
 
-/// The number of the last step that reads each value, or of none behind the last one where the
-/// program gives the value.
+/// By value, the last step that reads it; the number of steps if the program gives it.
 std::vector<std::size_t> last_reads(const RankProgram& program) {
   std::vector<std::size_t> last(program.values.size());
-  for (std::size_t k = 0; k < program.steps.size(); ++k) {
-    const auto note = [&](RankValueId value) { last[value.index()] = k; };
-    if (const auto* compute = compute_step(program, k)) {
-      for (const RankValueId value : compute->inputs) note(value);
-    } else if (const auto* messages = std::get_if<MessageStep>(&program.steps[k])) {
-      for (const Message& message : messages->sent) note(message.value);
-    } else {
-      note(std::get<AllReduceStep>(program.steps[k]).from);
-    }
-  }
+  for (std::size_t k = 0; k < program.steps.size(); ++k)
+    for_each_read(program.steps[k], [&](RankValueId value) { last[value.index()] = k; });
   for (const HeldPiece& output : program.outputs) last[output.value.index()] = program.steps.size();
   return last;
 }

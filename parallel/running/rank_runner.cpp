@@ -76,18 +76,6 @@ runtime::Reduction reduction_of(JoinedValues joined) {
   return runtime::Reduction::kSum;
 }
 
-/// Calls `visit` with each value that the step reads.
-template <class Visit>
-void for_each_read(const RankStep& step, const Visit& visit) {
-  if (const auto* compute = std::get_if<ComputeStep>(&step)) {
-    for (const RankValueId id : compute->inputs) visit(id);
-  } else if (const auto* messages = std::get_if<MessageStep>(&step)) {
-    for (const Message& message : messages->sent) visit(message.value);
-  } else {
-    visit(std::get<AllReduceStep>(step).from);
-  }
-}
-
 }  // namespace
 
 RankRunner::RankRunner(const RankProgram& program, const std::vector<core::LiteralPtr>& fixed)
