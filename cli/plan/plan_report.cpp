@@ -38,13 +38,14 @@ std::string shape_text(const parallel::MeshShape& shape) {
 
 std::string rivals_table(const jobs::PlanOutcome& outcome) {
   Table table({{"strategy"}, {"step", Align::kRight}, {"memory", Align::kRight}, {"mesh"}});
-  const auto add = [&](const std::string& name, const parallel::StepTime& time,
-                       const parallel::MeshShape& shape, bool fits) {
-    table.add_row({name, time_text(time.total_us),
-                   bytes_text(time.peak_bytes) + (fits ? "" : " (too much)"), shape_text(shape)});
+  const auto add = [&](const parallel::PlanDocument& plan, bool fits) {
+    const bool is_mixed = outcome.plan.rehearsed && !plan.rehearsed;
+    table.add_row({plan.strategy, time_text(plan.foretold_us()) + (is_mixed ? " (simulated)" : ""),
+                   bytes_text(plan.foretold_bytes()) + (fits ? "" : " (too much)"),
+                   shape_text(plan.shape)});
   };
-  add(outcome.plan.strategy, outcome.plan.time, outcome.plan.shape, outcome.fits);
-  for (const auto& rival : outcome.rivals) add(rival.name, rival.time, rival.shape, rival.fits);
+  add(outcome.plan, outcome.fits);
+  for (const auto& rival : outcome.rivals) add(rival.plan, rival.fits);
   std::string text = table.to_string();
   for (const auto& [name, reason] : outcome.refused) text += fmt::format("{}: {}\n", name, reason);
   return text;
@@ -60,6 +61,13 @@ std::string told_line(double plan_us, std::optional<double> told_us) {
   if (!told_us) return {};
   return fmt::format("  part by part {} ({:+.1f} %, in the pictures)\n", time_text(*told_us),
                      plan_us > 0 ? 100 * (*told_us / plan_us - 1) : 0.0);
+}
+
+std::string rehearsed_lines(const parallel::PlanDocument& plan) {
+  if (!plan.rehearsed) return {};
+  return fmt::format("  rehearsed    {}, {} on the fullest rank: the programs of ranks computed "
+                     "here, and the links say how long exchanges take\n",
+                     time_text(plan.rehearsed->step_us), bytes_text(plan.rehearsed->peak_bytes));
 }
 
 std::string annotations_line(const jobs::AnnotationReport& annotations) {
@@ -126,6 +134,7 @@ std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& 
   const parallel::StepTime& time = plan.time;
   std::string text = fmt::format("{} of {}, strategy {}: {}\n", counted(plan.devices, "device"),
                                  plan.topology, plan.strategy, shape_text(plan.shape));
+  text += rehearsed_lines(plan);
   text +=
       fmt::format("  step         {} (simulated; {})\n", time_text(time.total_us),
                   plan.estimated_share < 1 ? fmt::format("{:.0f} % of what devices do is estimated",
@@ -135,7 +144,7 @@ std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& 
   text += bound_line(outcome);
   if (outcome.data_parallel_us > 0) {
     text += fmt::format("  data parallel {}: {:.2f}x\n", time_text(outcome.data_parallel_us),
-                        outcome.data_parallel_us / time.total_us);
+                        outcome.data_parallel_us / plan.foretold_us());
   }
   text += fmt::format("  computing {}, exchanging {}, waiting for stages {}, handing over {}, "
                       "summing gradients {}, updating {}\n",
@@ -168,12 +177,14 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
       {"devices", plan.devices},
       {"topology", plan.topology},
       {"strategy", plan.strategy},
-      {"simulated_us", plan.time.total_us},
+      {"simulated_us", plan.foretold_us()},
+      {"was_rehearsed", plan.rehearsed.has_value()},
+      {"of_the_model_us", plan.time.total_us},
       {"lower_bound_us", plan.lower_bound_us},
       {"lower_bound_binds", outcome.lower_bound.binding()},
       {"speedup_over_data_parallel", nullptr},  // It does not fit, or was not planned.
       {"bytes_moved", plan.time.bytes_moved},
-      {"peak_memory_mb", plan.time.peak_bytes / 1e6},
+      {"peak_memory_mb", plan.foretold_bytes() / 1e6},
       {"memory_mb",
        {{"weights", plan.time.memory.weight_bytes / 1e6},
         {"gradients", plan.time.memory.gradient_bytes / 1e6},
@@ -187,7 +198,7 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
       {"estimated_share", plan.estimated_share},
       {"unknown_operators", outcome.opaque}};
   if (outcome.data_parallel_us > 0)
-    json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.time.total_us;
+    json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.foretold_us();
   if (extras.told_us) json["part_by_part_us"] = *extras.told_us;
   if (extras.check)
     json["check"] = {{"why_not", extras.check->why_not},
@@ -205,8 +216,9 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
                     {"unsaid", extras.annotations->unsaid}};
   for (const auto& rival : outcome.rivals)
     json["strategies"].push_back({{"name", rival.name},
-                                  {"simulated_us", rival.time.total_us},
-                                  {"peak_memory_mb", rival.time.peak_bytes / 1e6},
+                                  {"simulated_us", rival.plan.foretold_us()},
+                                  {"was_rehearsed", rival.plan.rehearsed.has_value()},
+                                  {"peak_memory_mb", rival.plan.foretold_bytes() / 1e6},
                                   {"fits", rival.fits}});
   for (const auto& [name, reason] : outcome.refused)
     json["refused"].push_back({{"name", name}, {"reason", reason}});

@@ -165,14 +165,15 @@ std::string run_plan_text(const jobs::RunPlanOutcome& outcome) {
   text += fmt::format("  step       {} (a low quantile of {}; the middle half is {} wide)\n",
                       time_text(outcome.low_us), counted(outcome.step_us.size(), "run"),
                       time_text(outcome.spread_us));
-  text += fmt::format("  simulated  {} ({:.2f} of what was measured)\n",
-                      time_text(plan.time.total_us), plan.time.total_us / outcome.low_us);
+  text += fmt::format("  {:9}  {} ({:.2f} of what was measured)\n",
+                      plan.rehearsed ? "rehearsed" : "simulated", time_text(plan.foretold_us()),
+                      plan.foretold_us() / outcome.low_us);
   text += losses_text(outcome);
   text += fmt::format("  idle       {} on average\n",
                       percent_text(mean_idle_share(outcome.figures.ranks)));
   const double most = *std::ranges::max_element(outcome.peak_bytes);
   text += fmt::format("  memory     {} on the fullest rank; foretold were {}\n", bytes_text(most),
-                      bytes_text(plan.time.peak_bytes));
+                      bytes_text(plan.foretold_bytes()));
   if (static_cast<std::size_t>(plan.devices) > outcome.cores)
     text += fmt::format("  {} ranks share {}: times say little\n", plan.devices,
                         counted(outcome.cores, "core"));
@@ -194,10 +195,11 @@ std::string run_plan_json(const jobs::RunPlanOutcome& outcome) {
                        {"steps", outcome.step_us.size()},
                        {"step_us", outcome.low_us},
                        {"spread_us", outcome.spread_us},
-                       {"simulated_us", plan.time.total_us},
+                       {"simulated_us", plan.foretold_us()},
+                       {"was_rehearsed", plan.rehearsed.has_value()},
                        {"idle_share", mean_idle_share(outcome.figures.ranks)},
                        {"peak_memory_mb", *std::ranges::max_element(outcome.peak_bytes) / 1e6},
-                       {"foretold_memory_mb", plan.time.peak_bytes / 1e6},
+                       {"foretold_memory_mb", plan.foretold_bytes() / 1e6},
                        {"reference_kernels", outcome.reference_kernels},
                        {"programs_are_checked", outcome.program_check.is_done}};
   if (!outcome.program_check.is_done)

@@ -50,7 +50,8 @@ core::Result<PartCosts> open_part_costs(const PlanRequest& request,
   SOAPSTONE_ASSIGN_OR_RETURN(costs.backend, make_backend(request.device));
   SOAPSTONE_ASSIGN_OR_RETURN(costs.database, open_costs(request.device));
   const runtime::Fusion fusion = request.device.fusion;
-  if (key == kThisMachine) {
+  costs.is_here = key == kThisMachine;
+  if (costs.is_here) {
     costs.model = cost::make_measured_cost(*costs.backend, fusion, costs.database.get(),
                                            {.stop = &context.stop});
     return costs;

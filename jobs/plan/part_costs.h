@@ -16,6 +16,7 @@ struct PartCosts {
   std::unique_ptr<runtime::Backend> backend;
   std::unique_ptr<cost::CostDatabase> database;
   std::unique_ptr<cost::CostModel> model;
+  bool is_here = false;  ///< The devices are threads of this machine.
 };
 
 /// Errors: kUsage: the plan is to be for another type than the model has; kUnsupported: devices

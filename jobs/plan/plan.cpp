@@ -81,17 +81,14 @@ class PlanJob {
     SOAPSTONE_RETURN_IF_ERROR(check_known(outcome));
     context_.progress.stage(fmt::format("planning on {}", topology_.name()));
     SOAPSTONE_ASSIGN_OR_RETURN(const parallel::MeshPlanOptions options, plan_options());
-    const auto others = request_.compares ? parallel::Others::kAll : parallel::Others::kNeeded;
+    outcome.is_here = costs_ && costs_->is_here;
+    const auto others = tells_all() ? parallel::Others::kAll : parallel::Others::kNeeded;
     SOAPSTONE_ASSIGN_OR_RETURN(Priced priced, plan_with(*strategy, others, options, outcome));
     parallel::PlannedStrategies& planned = priced.planned;
-    for (const parallel::PlannedStrategy& other : planned.others) tell(other, outcome);
+    for (const parallel::PlannedStrategy& other : planned.others)
+      tell(other, priced.estimated_share, outcome);
     parallel::MeshPlanOutcome& best = planned.chosen;
-    outcome.plan = parallel::document_of(step_.graph, step_.is_weight, topology_, best);
-    outcome.plan.strategy = strategy->name;
-    outcome.plan.is_training = request_.is_training;
-    if (request_.is_training) outcome.plan.optimizer = request_.optimizer;
-    outcome.plan.cuts_states = request_.is_training && best.plan.cuts_states;
-    outcome.plan.estimated_share = priced.estimated_share;
+    outcome.plan = document_of(best, strategy->name, priced.estimated_share);
     outcome.fits = best.fits;
     outcome.memory_bytes = best.memory_bytes;
     outcome.lower_bound = best.lower_bound;
@@ -107,6 +104,24 @@ class PlanJob {
   }
 
  private:
+  /// Whether the plan of every named strategy is told.
+  bool tells_all() const {
+    const bool is_best = request_.strategy == parallel::named_strategies().front().name;
+    return request_.compares || (is_best && costs_ && costs_->is_here);
+  }
+
+  parallel::PlanDocument document_of(const parallel::MeshPlanOutcome& planned,
+                                     const std::string& strategy, double estimated_share) const {
+    parallel::PlanDocument plan =
+        parallel::document_of(step_.graph, step_.is_weight, topology_, planned);
+    plan.strategy = strategy;
+    plan.is_training = request_.is_training;
+    if (request_.is_training) plan.optimizer = request_.optimizer;
+    plan.cuts_states = request_.is_training && planned.plan.cuts_states;
+    plan.estimated_share = estimated_share;
+    return plan;
+  }
+
   /// Lists the nodes that are never cut, and priced as passes over their tensors. Errors:
   /// kUnsupported if there are some and the request is strict.
   core::Status check_known(PlanOutcome& outcome) const {
@@ -172,17 +187,19 @@ class PlanJob {
   }
 
   /// Data parallelism is told in any case: everybody knows what it is.
-  void tell(const parallel::PlannedStrategy& other, PlanOutcome& outcome) const {
+  void tell(const parallel::PlannedStrategy& other, double estimated_share,
+            PlanOutcome& outcome) const {
     const auto& [strategy, planned] = other;
     if (!planned) {
-      if (request_.compares) outcome.refused.push_back({strategy->name, planned.error().message});
+      if (tells_all()) outcome.refused.push_back({strategy->name, planned.error().message});
       return;
     }
-    const parallel::MeshPlan& plan = planned->plan;
-    if (strategy->name == "data" && planned->fits) outcome.data_parallel_us = plan.time.total_us;
-    if (request_.compares)
-      outcome.rivals.push_back(
-          {strategy->name, strategy->description, plan.time, plan.shape, planned->fits});
+    if (strategy->name == "data" && planned->fits)
+      outcome.data_parallel_us = planned->plan.time.total_us;
+    if (tells_all())
+      outcome.rivals.push_back({strategy->name, strategy->description,
+                                document_of(*planned, strategy->name, estimated_share),
+                                planned->plan, planned->fits, planned->memory_bytes});
   }
 
   const PlanRequest& request_;

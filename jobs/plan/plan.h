@@ -55,6 +55,7 @@ struct PlanOutcome {
   std::vector<std::string> opaque;  ///< Nodes of which nothing is known but their tensors.
   parallel::PlanDocument plan;
   parallel::MeshPlan details;  ///< What each node costs.
+  bool is_here = false;  ///< Costs were measured on this machine, whose threads are the devices.
   bool fits = true;
   bool was_stopped = false;  ///< The search was not over: this is the best plan until then.
   double memory_bytes = 0;   ///< Of a device.
@@ -64,11 +65,13 @@ struct PlanOutcome {
   double data_parallel_us = 0;  ///< 0: data parallelism does not fit, or was not asked for.
   struct Rival {
     std::string name, description;
-    parallel::StepTime time;
-    parallel::MeshShape shape;
+    parallel::PlanDocument plan;
+    parallel::MeshPlan details;
     bool fits = true;
+    double memory_bytes = 0;  ///< Of a device.
   };
-  std::vector<Rival> rivals;  ///< The named strategies, if asked for.
+  /// The named strategies, if asked for, or if the best plan is chosen on this machine.
+  std::vector<Rival> rivals;
   struct Refused {
     std::string name, reason;
   };

@@ -12,18 +12,14 @@
 #include "jobs/base/guard.h"
 #include "jobs/run/checkpoint.h"
 #include "jobs/run/gathered_pieces.h"
+#include "jobs/run/prepared_rank.h"
 #include "parallel/ranks/ranks.h"
 
 namespace soapstone::jobs {
 namespace {
 
-using parallel::RankRunner;
 using parallel::RankStepTime;
 using runtime::Collectives;
-
-/// The quantile of the times of runs that is told: other work of the machine can only make one
-/// slower.
-constexpr double kLowQuantile = 0.2;
 
 template <class T>
 parallel::Bytes bytes_of(const std::vector<T>& numbers) {
@@ -48,14 +44,14 @@ class RankJob {
   core::Result<RanksOutcome> run(const std::function<void()>& has_taken) {
     SOAPSTONE_RETURN_IF_ERROR(ranks_.agree(compile()));
     has_taken();
-    SOAPSTONE_RETURN_IF_ERROR(runner_->connect(collectives_));
+    SOAPSTONE_RETURN_IF_ERROR(own_->connect(collectives_));
     RanksOutcome outcome;
     SOAPSTONE_RETURN_IF_ERROR(run_steps(outcome));
     SOAPSTONE_RETURN_IF_ERROR(gather_times(outcome));
     SOAPSTONE_RETURN_IF_ERROR(gather_losses(outcome));
     const bool checks_these = request_.checks && !prepared_.training;
     SOAPSTONE_ASSIGN_OR_RETURN(outcome.pieces,
-                               gather_pieces(prepared_, outputs_,
+                               gather_pieces(prepared_, own_->outputs(),
                                              checks_these ? Gathered::kAll : Gathered::kOnce,
                                              collectives_));
     if (checks_these) outcome.checked = outcome.pieces;
@@ -65,13 +61,9 @@ class RankJob {
  private:
   core::Status compile() {
     context_.progress.stage("compiling");
-    SOAPSTONE_ASSIGN_OR_RETURN(backend_, make_backend(request_.device));
-    SOAPSTONE_ASSIGN_OR_RETURN(RankRunner runner,
-                               RankRunner::make(prepared_.programs[rank_],
-                                                fixed_pieces(prepared_, rank_), *backend_,
-                                                request_.device.fusion));
-    runner_.emplace(std::move(runner));
-    replaced_ = replaced_pieces(prepared_, rank_);
+    SOAPSTONE_ASSIGN_OR_RETURN(PreparedRank own,
+                               PreparedRank::make(prepared_, request_.device, rank_));
+    own_.emplace(std::move(own));
     return core::Done{};
   }
 
@@ -97,57 +89,31 @@ class RankJob {
         return begun;
       }
       // The others may wait in an exchange, so lack of memory has to end them, too.
-      std::vector<core::LiteralPtr> inputs = inputs_of(run);
-      outputs_.clear();  // Weights and states that the step replaces are the runner's alone.
-      auto outputs =
-          guarded(context_, [&](const Context&) { return runner_->run(std::move(inputs)); });
-      if (!outputs) {
-        const core::Error error = outputs.error().at(fmt::format("rank {}", rank_));
+      const core::Status ran = guarded(context_, [&](const Context&) { return own_->run(run); });
+      if (!ran) {
+        const core::Error error = ran.error().at(fmt::format("rank {}", rank_));
         collectives_.abort(error.to_string());
         return error;
       }
-      outputs_ = *std::move(outputs);
       if (trains) SOAPSTONE_RETURN_IF_ERROR(end_step(run, outcome));
       const bool is_first_of_several = trains && run == 0 && request_.steps > 1;
       if (run >= untimed && !is_first_of_several)
-        times_.emplace_back(runner_->times().begin(), runner_->times().end());
+        times_.emplace_back(own_->runner().times().begin(), own_->runner().times().end());
       context_.progress.update(static_cast<std::uint64_t>(run + 1 - untimed),
                                static_cast<std::uint64_t>(request_.steps), "");
     }
     return core::Done{};
   }
 
-  std::vector<core::LiteralPtr> inputs_of(int run) {
-    const std::size_t batch = static_cast<std::size_t>(run) % prepared_.batches.size();
-    if (batch != batch_ || data_.empty()) data_ = data_pieces(prepared_, rank_, batch);
-    batch_ = batch;
-    std::vector<core::LiteralPtr> inputs = data_;
-    if (!prepared_.training) return inputs;
-    const auto numbers =
-        numbers_of_step(*prepared_.training, prepared_.training->steps_before + run + 1);
-    const std::vector<parallel::HeldPiece>& held = program().inputs;
-    for (std::size_t k = 0; k < held.size(); ++k) {
-      if (replaced_[k]) inputs[k] = std::exchange(replaced_[k], nullptr);
-      if (const auto number = numbers.find(held[k].tensor); number != numbers.end())
-        inputs[k] = number->second;
-    }
-    return inputs;
-  }
-
-  /// Results take the place of inputs, and the loss is noted.
+  /// Notes the loss, and writes a checkpoint if it is time.
   core::Status end_step(int run, RanksOutcome& outcome) {
-    const std::vector<parallel::HeldPiece>& results = program().outputs;
-    for (std::size_t k = 0; k < results.size(); ++k) {
+    const std::vector<parallel::HeldPiece>& results = own_->program().outputs;
+    for (std::size_t k = 0; k < results.size(); ++k)
       if (results[k].tensor == prepared_.training->loss)
-        losses_.push_back(outputs_[k]->to_doubles()[0]);
-      const auto replaced = prepared_.training->replaced.find(results[k].tensor);
-      if (replaced == prepared_.training->replaced.end()) continue;
-      for (std::size_t i = 0; i < program().inputs.size(); ++i)
-        if (program().inputs[i].tensor == replaced->second) replaced_[i] = outputs_[k];
-    }
+        losses_.push_back(own_->outputs()[k]->to_doubles()[0]);
     if (run == 0 && request_.checks) {
-      SOAPSTONE_ASSIGN_OR_RETURN(outcome.checked,
-                                 gather_pieces(prepared_, outputs_, Gathered::kAll, collectives_));
+      SOAPSTONE_ASSIGN_OR_RETURN(
+          outcome.checked, gather_pieces(prepared_, own_->outputs(), Gathered::kAll, collectives_));
     }
     const int every = request_.training.every;
     const bool is_last = run + 1 == request_.steps;
@@ -158,8 +124,9 @@ class RankJob {
   /// Writes the state behind so many steps of this run.
   core::Status write_checkpoint(int steps) {
     if (request_.training.checkpoint.empty()) return core::Done{};
-    SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<ComputedPiece> pieces,
-                               gather_pieces(prepared_, outputs_, Gathered::kOnce, collectives_));
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        const std::vector<ComputedPiece> pieces,
+        gather_pieces(prepared_, own_->outputs(), Gathered::kOnce, collectives_));
     core::Status written = core::Done{};
     if (rank_ == 0)
       written = save_checkpoint(request_.training.checkpoint, prepared_, pieces,
@@ -174,8 +141,6 @@ class RankJob {
       if (outcome.losses.empty()) outcome.losses = numbers_of<double>(losses);
     return core::Done{};
   }
-
-  const parallel::RankProgram& program() const { return prepared_.programs[rank_]; }
 
   core::Status gather_times(RanksOutcome& outcome) {
     std::vector<double> ends_us;
@@ -195,8 +160,8 @@ class RankJob {
                                ranks_.all_gather(bytes_of(times_[outcome.chosen])));
     for (const parallel::Bytes& bytes : times)
       outcome.times.push_back(numbers_of<RankStepTime>(bytes));
-    const auto slow = runner_->reference_kernels();
-    const std::vector<double> own = {static_cast<double>(runner_->peak_bytes()),
+    const auto slow = own_->runner().reference_kernels();
+    const std::vector<double> own = {static_cast<double>(own_->runner().peak_bytes()),
                                      static_cast<double>(slow.size())};
     if (!slow.empty())
       outcome.reference_kernel = fmt::format("{} ({})", slow.front().first, slow.front().second);
@@ -215,12 +180,7 @@ class RankJob {
   parallel::Ranks ranks_;
   const Context& context_;
   const std::size_t rank_;
-  std::unique_ptr<runtime::Backend> backend_;
-  std::optional<RankRunner> runner_;    // behind the backend, which outlives it
-  std::vector<core::LiteralPtr> data_;  ///< Of the batch `batch_`, by input of the program.
-  std::size_t batch_ = 0;
-  std::vector<core::LiteralPtr> replaced_;  ///< What the last step left, by input of the program.
-  std::vector<core::LiteralPtr> outputs_;
+  std::optional<PreparedRank> own_;
   std::vector<double> losses_;
   std::vector<std::vector<RankStepTime>> times_;  ///< By timed run.
 };

@@ -76,4 +76,10 @@ struct RankProgram {
   std::vector<HeldPiece> outputs;  ///< Results of the model; several ranks may have the same.
 };
 
+inline double bytes_of(const RankProgram& program, RankValueId id) {
+  const core::TensorType& type = program.values[id.index()];
+  return static_cast<double>(core::element_count(*core::concrete(type.shape)) *
+                             static_cast<std::int64_t>(core::size_bytes(type.data_type)));
+}
+
 }  // namespace soapstone::parallel

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,8 +67,16 @@ struct PlannedWeight {
   bool operator==(const PlannedWeight&) const = default;
 };
 
+/// A step as the plan's own programs foretell it: ranks computed on the machine that the plan is
+/// for, and its links say how long exchanges take.
+struct RehearsedStep {
+  double step_us = 0;
+  double peak_bytes = 0;  ///< Of the fullest rank.
+  bool operator==(const RehearsedStep&) const = default;
+};
+
 struct PlanDocument {
-  static constexpr int kVersion = 4;
+  static constexpr int kVersion = 5;
   std::uint64_t model_hash = 0, topology_hash = 0;
   std::string topology;
   std::string strategy;
@@ -86,6 +95,11 @@ struct PlanDocument {
   double lower_bound_us = 0;
   double bucket_bytes = 0;  ///< Of weights that are exchanged together, on a device.
   double estimated_share = 1;
+  std::optional<RehearsedStep> rehearsed;
+
+  /// The best that is known: of the programs if they were rehearsed, else of the model.
+  double foretold_us() const { return rehearsed ? rehearsed->step_us : time.total_us; }
+  double foretold_bytes() const { return rehearsed ? rehearsed->peak_bytes : time.peak_bytes; }
   bool operator==(const PlanDocument&) const = default;
 };
 

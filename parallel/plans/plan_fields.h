@@ -23,6 +23,13 @@ void each_figure(Time& time, const Visit& visit) {
   visit("bytes_moved", time.bytes_moved);
 }
 
+/// Of a RehearsedStep.
+template <class Step, class Visit>
+void each_rehearsed(Step& step, const Visit& visit) {
+  visit("step_us", step.step_us);
+  visit("peak_bytes", step.peak_bytes);
+}
+
 /// Of a NodeEstimate. What is 0 is left out of files.
 template <class Estimate, class Visit>
 void each_estimate(Estimate& estimate, const Visit& visit) {

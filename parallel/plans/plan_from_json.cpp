@@ -88,7 +88,7 @@ class PlanFileReader {
         "version",        "model",           "topology",     "strategy", "devices",
         "training",       "optimizer",       "cuts_states",  "pipeline", "axes",
         "cuts",           "estimates",       "exchanges",    "nodes",    "weights",
-        "lower_bound_us", "estimated_share", "bucket_bytes", "digest"};
+        "lower_bound_us", "estimated_share", "bucket_bytes", "digest",   "rehearsed"};
     each_figure(plan_.time, [&](const char* name, double) { keys.emplace_back(name); });
     return keys;
   }
@@ -194,6 +194,17 @@ class PlanFileReader {
     plan_.estimated_share = document_.field("estimated_share").not_negative();
     if (plan_.estimated_share > 1)
       document_.field("estimated_share").fail("a share is not more than 1");
+    if (document_.has("rehearsed")) read_rehearsed(document_.field("rehearsed"));
+  }
+
+  void read_rehearsed(const PlanReader& rehearsed) {
+    RehearsedStep& step = plan_.rehearsed.emplace();
+    std::vector<std::string> keys;
+    each_rehearsed(step, [&](const char* name, double&) { keys.emplace_back(name); });
+    rehearsed.expect_keys(keys);
+    each_rehearsed(step, [&](const char* name, double& figure) {
+      figure = rehearsed.field(name).not_negative();
+    });
   }
 
   /// What is 0 is left out.

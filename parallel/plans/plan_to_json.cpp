@@ -41,6 +41,9 @@ void write_head(const PlanDocument& document, PlanJson& json) {
   json["lower_bound_us"] = document.lower_bound_us;
   json["bucket_bytes"] = document.bucket_bytes;
   json["estimated_share"] = document.estimated_share;
+  if (document.rehearsed)
+    each_rehearsed(*document.rehearsed,
+                   [&](const char* name, double figure) { json["rehearsed"][name] = figure; });
 }
 
 void write_estimates(const PlanDocument& document, PlanJson& json) {

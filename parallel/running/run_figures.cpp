@@ -12,11 +12,6 @@
 namespace soapstone::parallel {
 namespace {
 
-double bytes_of(const core::TensorType& type) {
-  return static_cast<double>(core::element_count(*core::concrete(type.shape)) *
-                             static_cast<std::int64_t>(core::size_bytes(type.data_type)));
-}
-
 ExchangeKind kind_of(JoinedValues joined) {
   switch (joined) {
   case JoinedValues::kSum:
@@ -105,7 +100,7 @@ class FigureMaker {
   double add_exchange(const RankProgram& program, const RankStep& step, double us) {
     if (const auto* reduction = std::get_if<AllReduceStep>(&step)) {
       ExchangeFigures& all = figures_of_tensor(kind_of(reduction->joined), reduction->tensor);
-      const double bytes = bytes_of(program.values[reduction->from.index()]);
+      const double bytes = bytes_of(program, reduction->from);
       if (counted_.insert(reduction->number).second) ++all.count;
       all.bytes += bytes;
       all.us += us;
@@ -114,11 +109,11 @@ class FigureMaker {
     const auto& messages = std::get<MessageStep>(step);
     double moved = 0, sent = 0;
     for (const auto* const list : {&messages.sent, &messages.received})
-      for (const Message& message : *list) moved += bytes_of(program.values[message.value.index()]);
+      for (const Message& message : *list) moved += bytes_of(program, message.value);
     for (const auto* const list : {&messages.sent, &messages.received})
       for (const Message& message : *list) {
         ExchangeFigures& all = figures_of_tensor(ExchangeKind::kMessages, message.tensor);
-        const double bytes = bytes_of(program.values[message.value.index()]);
+        const double bytes = bytes_of(program, message.value);
         if (moved > 0) all.us += us * bytes / moved;
         if (list != &messages.sent) continue;
         ++all.count;
