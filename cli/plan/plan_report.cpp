@@ -63,7 +63,7 @@ std::string told_line(double plan_us, std::optional<double> told_us) {
                      plan_us > 0 ? 100 * (*told_us / plan_us - 1) : 0.0);
 }
 
-std::string rehearsed_lines(const parallel::PlanDocument& plan) {
+std::string rehearsed_line(const parallel::PlanDocument& plan) {
   if (!plan.rehearsed) return {};
   return fmt::format("  rehearsed    {}, {} on the fullest rank: the programs of ranks computed "
                      "here, and the links say how long exchanges take\n",
@@ -134,7 +134,7 @@ std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& 
   const parallel::StepTime& time = plan.time;
   std::string text = fmt::format("{} of {}, strategy {}: {}\n", counted(plan.devices, "device"),
                                  plan.topology, plan.strategy, shape_text(plan.shape));
-  text += rehearsed_lines(plan);
+  text += rehearsed_line(plan);
   text +=
       fmt::format("  step         {} (simulated; {})\n", time_text(time.total_us),
                   plan.estimated_share < 1 ? fmt::format("{:.0f} % of what devices do is estimated",
@@ -164,10 +164,10 @@ std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& 
 }
 
 std::string plan_document_text(const parallel::PlanDocument& plan, std::optional<double> told_us) {
-  std::string text = fmt::format("{} of {}, strategy {}: {}\n  step         {} (simulated)\n{}\n",
-                                 counted(plan.devices, "device"), plan.topology, plan.strategy,
-                                 shape_text(plan.shape), time_text(plan.time.total_us),
-                                 told_line(plan.time.total_us, told_us));
+  std::string text = fmt::format(
+      "{} of {}, strategy {}: {}\n{}  step         {} (simulated)\n{}\n",
+      counted(plan.devices, "device"), plan.topology, plan.strategy, shape_text(plan.shape),
+      rehearsed_line(plan), time_text(plan.time.total_us), told_line(plan.time.total_us, told_us));
   return text + plan_blocks_text(plan);
 }
 
@@ -179,7 +179,7 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
       {"strategy", plan.strategy},
       {"simulated_us", plan.foretold_us()},
       {"was_rehearsed", plan.rehearsed.has_value()},
-      {"of_the_model_us", plan.time.total_us},
+      {"planned_us", plan.time.total_us},
       {"lower_bound_us", plan.lower_bound_us},
       {"lower_bound_binds", outcome.lower_bound.binding()},
       {"speedup_over_data_parallel", nullptr},  // It does not fit, or was not planned.

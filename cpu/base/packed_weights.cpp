@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "core/base/large_pages.h"
+
 namespace soapstone::cpu {
 
 PackedWeights::Bytes PackedWeights::get(const core::LiteralPtr& literal, const Descriptor& form,
@@ -23,6 +25,7 @@ std::shared_ptr<std::byte> allocate_packed(std::size_t bytes) {
   void* const memory =
       std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   if (!memory) throw std::bad_alloc();
+  core::prefer_large_pages({static_cast<std::byte*>(memory), bytes});
   return {static_cast<std::byte*>(memory), [](std::byte* at) { std::free(at); }};
 }
 

@@ -20,10 +20,13 @@ namespace {
 using parallel::ComputeStep;
 using parallel::RankProgram;
 
-/// Behind one that warms up.
+/// Runs that warm up: in the second one memory is new, too, as results of the first are still
+/// there.
+constexpr std::size_t kUntimedRuns = 2;
 constexpr std::size_t kMostTimedRuns = 5;
-/// No run begins later, if there is one.
+/// No timed run begins later, but the first two.
 constexpr double kMostSeconds = 10;
+constexpr std::size_t kFewestTimedRuns = 2;
 
 /// Whether both compute the same, whatever they exchange with whom.
 bool are_alike(const RankProgram& a, const RankProgram& b) {
@@ -50,12 +53,13 @@ core::Result<RehearsedRank> rehearse_rank(const PreparedRun& prepared, const Dev
   SOAPSTONE_RETURN_IF_ERROR(own.connect(*others));
   RehearsedRank rehearsed;
   const double start_s = core::wall_s();
-  for (std::size_t run = 0; run <= kMostTimedRuns; ++run) {
-    if (run > 1 && core::wall_s() - start_s > kMostSeconds) break;
+  for (std::size_t run = 0; run < kUntimedRuns + kMostTimedRuns; ++run) {
+    const bool is_late = core::wall_s() - start_s > kMostSeconds;
+    if (is_late && run >= kUntimedRuns + kFewestTimedRuns) break;
     if (context.stop.stop_requested())
       return core::Error{core::ErrorCode::kInterrupted, "interrupted", {}, {}};
     SOAPSTONE_RETURN_IF_ERROR(own.run(static_cast<int>(run)));
-    if (run == 0) continue;
+    if (run < kUntimedRuns) continue;
     std::vector<double>& compute_us = rehearsed.compute_us.emplace_back();
     for (const parallel::RankStepTime& time : own.runner().times())
       compute_us.push_back(time.end_us - time.start_us);

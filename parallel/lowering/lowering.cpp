@@ -44,6 +44,8 @@ class Lowering {
     When when = When::kAtFirst;  ///< Its results are there.
     std::vector<std::int64_t> lanes;
     std::vector<const NodePart*> parts;  ///< By lane.
+    /// Axes along which all floating-point inputs are summands, and the results, too.
+    std::vector<std::size_t> passed_axes;
   };
 
   std::int32_t piece_of(core::NodeId id) const {
@@ -75,6 +77,7 @@ class Lowering {
       SOAPSTONE_ASSIGN_OR_RETURN(const NodePart* part, parts_.of(id, box_of(id, lane)));
       run.parts.push_back(part);
     }
+    run.passed_axes = passed_axes(run);
     const core::Node& node = graph_.node(id);
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
       if (core::Status brought = bring(run, k); !brought) return brought.error().at(name_of(node));
@@ -83,23 +86,11 @@ class Lowering {
     for (std::size_t k = 0; k < made.size(); ++k) {
       const core::TensorId tensor = node.outputs[k];
       when_[tensor.index()] = run.when;
-      made[k].partial_axes = axes_passed(run);
+      made[k].partial_axes = run.passed_axes;
       SOAPSTONE_RETURN_IF_ERROR(join(id, k, made[k]));
       holdings_.insert_or_assign(tensor, std::move(made[k]));
     }
     return core::Done{};
-  }
-
-  /// Axes along which what the node has moved is still summands.
-  std::vector<std::size_t> axes_passed(const Run& run) const {
-    std::vector<std::size_t> axes;
-    for (const core::TensorId input : graph_.node(run.id).inputs) {
-      const auto known = input.valid() ? holdings_.find(input) : holdings_.end();
-      if (known == holdings_.end() || is_held(input)) continue;
-      const std::vector<std::size_t>& partial = known->second.partial_axes;
-      axes.insert(axes.end(), partial.begin(), partial.end());
-    }
-    return axes;
   }
 
   static std::string name_of(const core::Node& node) {
@@ -225,7 +216,7 @@ class Lowering {
         demand.pieces.emplace(run.lanes[k], run.parts[k]->pieces_read[input]);
     if (demand.pieces.empty()) return core::Done{};
     if (is_held(tensor)) hold(tensor, stage_of(run.id));
-    complete(run, input, demand.pieces);
+    if (run.passed_axes.empty() || !is_floating(tensor)) complete(run, input);
     return exchanges_.send(tensor, demand, holdings_.at(tensor));
   }
 
@@ -258,26 +249,49 @@ class Lowering {
     return piece;
   }
 
-  /// Whether a node moves summands, each lane its own, along all axes along which there are some.
-  bool passes_sums(const Run& run, const Holding& holding, const PiecesOfLanes& pieces) const {
-    return moves_sums(graph_, run.id) &&
-           std::ranges::all_of(holding.partial_axes,
-                               [&](std::size_t axis) {
-                                 return cuts_.loops[run.id.index()][axis] == kPassesSums;
-                               }) &&
-           std::ranges::all_of(pieces, [&](const auto& entry) {
-             return holding.find(entry.first, pass_of(run, entry.first), entry.second);
-           });
+  bool is_floating(core::TensorId id) const {
+    return id.valid() && core::is_floating(graph_.tensor(id).type.data_type);
+  }
+
+  /// The axes along which all floating-point inputs of a node are summands, if it passes these on
+  /// and each lane has its own; else none.
+  std::vector<std::size_t> passed_axes(const Run& run) const {
+    if (!passes_summands(graph_, run.id)) return {};
+    const core::Node& node = graph_.node(run.id);
+    std::optional<std::vector<std::size_t>> passed;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (!is_floating(node.inputs[k])) continue;
+      const auto held = holdings_.find(node.inputs[k]);
+      if (held == holdings_.end()) return {};
+      std::vector<std::size_t> axes = held->second.partial_axes;
+      std::ranges::sort(axes);
+      if ((passed && *passed != axes) || !has_pieces(run, k, held->second)) return {};
+      passed = std::move(axes);
+    }
+    const bool is_planned = passed && std::ranges::all_of(*passed, [&](std::size_t axis) {
+                              return cuts_.loops[run.id.index()][axis] == kPassesSums;
+                            });
+    return is_planned ? *passed : std::vector<std::size_t>();
+  }
+
+  /// Whether each lane has all that it reads of an input.
+  bool has_pieces(const Run& run, std::size_t input, const Holding& holding) const {
+    for (std::size_t k = 0; k < run.lanes.size(); ++k) {
+      const std::int64_t lane = run.lanes[k];
+      if (std::ranges::find(run.parts[k]->inputs, input) != run.parts[k]->inputs.end() &&
+          !holding.find(lane, pass_of(run, lane), run.parts[k]->pieces_read[input]))
+        return false;
+    }
+    return true;
   }
 
   /// Adds summands before a node reads them: where the node is cut along the tensor each rank gets
   /// its piece of the sum, else all of it.
-  void complete(const Run& run, std::size_t input, const PiecesOfLanes& needed) {
+  void complete(const Run& run, std::size_t input) {
     const core::NodeId reader = run.id;
     const core::TensorId tensor = graph_.node(reader).inputs[input];
     Holding& holding = holdings_.at(tensor);
     if (holding.partial_axes.empty()) return;
-    if (passes_sums(run, holding, needed)) return;
     const std::int64_t stage = stage_of(graph_.tensor(tensor).producer);
     std::vector<std::size_t> scattered, reduced;
     std::map<std::size_t, CuttingLoop> loops;

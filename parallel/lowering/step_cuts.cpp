@@ -358,11 +358,14 @@ class StepCutter {
     return result_.loops.origins[id.index()][static_cast<std::size_t>(loop)];
   }
 
-  /// A node that moves the elements of a sum does so before it is added up.
+  /// A node runs before sums are added up if all that it reads are summands of them, and it leaves
+  /// summands.
   bool passes_sums(core::NodeId id, std::size_t axis, const LoopChooser& chooser) const {
-    return moves_sums(step_.graph, id) &&
-           std::ranges::any_of(step_.graph.node(id).inputs, [&](core::TensorId input) {
-             return input.valid() && chooser.layout(input).axes[axis] == kPartial;
+    return passes_summands(step_.graph, id) &&
+           std::ranges::all_of(step_.graph.node(id).inputs, [&](core::TensorId input) {
+             return !input.valid() ||
+                    !core::is_floating(step_.graph.tensor(input).type.data_type) ||
+                    chooser.layout(input).axes[axis] == kPartial;
            });
   }
 

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "core/base/large_pages.h"
+
 namespace soapstone::parallel {
 namespace {
 
@@ -47,6 +49,7 @@ Buffer ValuePool::make(const core::TensorType& type) {
     free_->blocks.erase(known);
   } else {
     bytes.reset(static_cast<std::byte*>(::operator new[](size, kAlignment)));
+    core::prefer_large_pages({bytes.get(), size});
     free_->bytes += size;
   }
   const auto give_back = [free = free_, size](std::byte* at) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,8 +31,10 @@ class VirtualRank final : public Collectives {
 
   core::Status all_reduce(const Elements& from, DeviceAddress to, Reduction reduction) override {
     SOAPSTONE_RETURN_IF_ERROR(check_reducible(from.type));
-    return together(describe("all_reduce", from, to_string(reduction)), bytes_of(from), to,
-                    [&](const auto& all) { return reduce(all, from, reduction); });
+    return together(describe("all_reduce", from, to_string(reduction)), bytes_of(from),
+                    {host_pointer(to), size_of(from)}, [&](const auto& all, std::byte* result) {
+                      reduce(all, from, reduction, result);
+                    });
   }
 
   core::Status reduce_scatter(DeviceAddress from, const Elements& part,
@@ -39,41 +42,40 @@ class VirtualRank final : public Collectives {
     SOAPSTONE_RETURN_IF_ERROR(check_reducible(part.type));
     const std::size_t bytes = size_of(part);
     return together(describe("reduce_scatter", part, to_string(reduction)), parts_of(from, part),
-                    part.address, [&](auto all) {
+                    {host_pointer(part.address), bytes}, [&](auto all, std::byte* result) {
                       for (auto& one : all)
                         one = one.subspan(static_cast<std::size_t>(rank_) * bytes, bytes);
-                      return reduce(all, part, reduction);
+                      reduce(all, part, reduction, result);
                     });
   }
 
   core::Status all_gather(const Elements& part, DeviceAddress to) override {
-    return together(describe("all_gather", part), bytes_of(part), to, [](const auto& all) {
-      Bytes result;
-      for (const auto& one : all) result.insert(result.end(), one.begin(), one.end());
-      return result;
-    });
+    return together(describe("all_gather", part), bytes_of(part), parts_at(to, part),
+                    [](const auto& all, std::byte* result) {
+                      for (const auto& one : all)
+                        result = std::copy(one.begin(), one.end(), result);
+                    });
   }
 
   core::Status broadcast(const Elements& data, int root) override {
     SOAPSTONE_RETURN_IF_ERROR(check_rank(root));
     return together(describe("broadcast", data, fmt::format("from {}", root)), bytes_of(data),
-                    data.address, [&](const auto& all) {
-                      const auto& one = all[static_cast<std::size_t>(root)];
-                      return Bytes(one.begin(), one.end());
+                    {host_pointer(data.address), size_of(data)},
+                    [&](const auto& all, std::byte* result) {
+                      std::ranges::copy(all[static_cast<std::size_t>(root)], result);
                     });
   }
 
   core::Status all_to_all(DeviceAddress from, const Elements& part) override {
     const std::size_t bytes = size_of(part);
-    return together(
-        describe("all_to_all", part), parts_of(from, part), part.address, [&](const auto& all) {
-          Bytes result;
-          for (const auto& one : all) {
-            const auto mine = one.subspan(static_cast<std::size_t>(rank_) * bytes, bytes);
-            result.insert(result.end(), mine.begin(), mine.end());
-          }
-          return result;
-        });
+    return together(describe("all_to_all", part), parts_of(from, part),
+                    parts_at(part.address, part), [&](const auto& all, std::byte* result) {
+                      for (const auto& one : all)
+                        result =
+                            std::ranges::copy(
+                                one.subspan(static_cast<std::size_t>(rank_) * bytes, bytes), result)
+                                .out;
+                    });
   }
 
   core::Result<std::unique_ptr<Collectives>> subset(std::span<const int> ranks) override {
@@ -122,7 +124,10 @@ class VirtualRank final : public Collectives {
     return {host_pointer(elements.address), size_of(elements)};
   }
   std::span<const std::byte> parts_of(DeviceAddress from, const Elements& part) const {
-    return {host_pointer(from), static_cast<std::size_t>(size_) * size_of(part)};
+    return parts_at(from, part);
+  }
+  std::span<std::byte> parts_at(DeviceAddress at, const Elements& part) const {
+    return {host_pointer(at), static_cast<std::size_t>(size_) * size_of(part)};
   }
 
   std::string describe(const char* call, const Elements& of, const std::string& how = {}) const {
@@ -130,13 +135,11 @@ class VirtualRank final : public Collectives {
                        how.empty() ? "" : ", ", how);
   }
 
-  static Bytes reduce(const std::vector<std::span<const std::byte>>& all, const Elements& elements,
-                      Reduction reduction) {
+  static void reduce(const std::vector<std::span<const std::byte>>& all, const Elements& elements,
+                     Reduction reduction, std::byte* result) {
     std::vector<const std::byte*> from;
     for (const auto& one : all) from.push_back(one.data());
-    Bytes result(all[0].size());
-    reduce_in_order(from, elements.count, elements.type, reduction, result.data());
-    return result;
+    reduce_in_order(from, elements.count, elements.type, reduction, result);
   }
 
   core::Status check_rank(int rank) const {
@@ -148,13 +151,19 @@ class VirtualRank final : public Collectives {
     return core::unsupported(fmt::format("{} cannot be reduced", core::to_string(type)));
   }
 
-  template <class Result>
-  core::Status together(const std::string& call, std::span<const std::byte> mine, DeviceAddress to,
-                        const Result& result) {
+  /// `write` makes this rank's result of what all ranks have. Where it lies in place of what the
+  /// others read, it is made elsewhere and comes there when all have read.
+  template <class Write>
+  core::Status together(const std::string& call, std::span<const std::byte> mine,
+                        std::span<std::byte> to, const Write& write) {
     SOAPSTONE_ASSIGN_OR_RETURN(const auto all, meeting_->exchange(rank_, call, mine));
-    const Bytes computed = result(all);
+    const std::less<> before;
+    const bool is_apart = !before(mine.data(), to.data() + to.size()) ||
+                          !before(to.data(), mine.data() + mine.size());
+    Bytes elsewhere(is_apart ? 0 : to.size());
+    write(all, is_apart ? to.data() : elsewhere.data());
     SOAPSTONE_RETURN_IF_ERROR(meeting_->meet(rank_, call));
-    std::ranges::copy(computed, host_pointer(to));
+    std::ranges::copy(elsewhere, to.begin());
     return core::Done{};
   }
 

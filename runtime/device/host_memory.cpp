@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/large_pages.h"
+
 namespace soapstone::runtime {
 namespace {
 
@@ -23,6 +25,7 @@ core::Result<DeviceAddress> HostMemory::allocate(std::size_t bytes) {
                              "--max-memory GIB allows more; else use a smaller batch or another "
                              "machine");
   }
+  core::prefer_large_pages({data, rounded});
   std::memset(data, 0, rounded);
   return address_of(data);
 }

@@ -195,11 +195,32 @@ class Plan(unittest.TestCase):
         database = ("--cost-db", self.folder / "costs.db")
         first = self.report(*small, *database)
         self.assertLess(first["estimated_share"], 1)
-        self.assertLessEqual(first["lower_bound_us"], first["simulated_us"])
+        self.assertLessEqual(first["lower_bound_us"], first["planned_us"])
         again = self.report(*small, *database)
-        self.assertEqual(again["simulated_us"], first["simulated_us"])
+        self.assertEqual(again["planned_us"], first["planned_us"])
         self.assertEqual(self.report(*small[:-2])["estimated_share"], 1)
         self.assertIn("% of what devices do is estimated", run("plan-graph", *small, *database).stdout)
+
+    def test_plans_for_this_machine_are_rehearsed(self):
+        """A plan for it is chosen by what its programs take, and its file says so."""
+        path = self.folder / "here.json"
+        model = ("mlp", "--batch", "32", "--set", "hidden=64")
+        words = ("--topology", "local", "--devices", "1", "--costs", "measured", "--cost-db", self.folder / "costs.db")
+        report = self.report(*model, *words, "-o", path)
+        rehearsed = json.loads(path.read_text())["rehearsed"]
+        self.assertTrue(report["was_rehearsed"])
+        self.assertEqual(report["simulated_us"], rehearsed["step_us"])
+        self.assertEqual(report["peak_memory_mb"], rehearsed["peak_bytes"] / 1e6)
+        self.assertTrue([other for other in report["strategies"] if other["name"] == "data" and other["was_rehearsed"]])
+        done = run("run-plan", path, *model, "--virtual", "--steps", "2", "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ran = json.loads(done.stdout)
+        self.assertEqual(ran["simulated_us"], rehearsed["step_us"])
+        self.assertAlmostEqual(ran["peak_memory_mb"], ran["foretold_memory_mb"])
+        self.assertRegex(run("inspect-plan", path).stdout, r"rehearsed +[0-9]")
+        named = self.report(*model, *words, "--strategy", "data")
+        self.assertTrue(named["was_rehearsed"])
+        self.assertNotIn("strategies", named)
 
     def test_costs_that_nobody_measured(self):
         measured = ("--costs", "measured", "--cost-db", self.folder / "costs.db")
