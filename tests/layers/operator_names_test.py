@@ -41,6 +41,7 @@ ALLOWED = {
     "models/networks": (75, "builds networks"),
     "parallel/work/step_work.cpp": (1, "kernels of contractions read transposed operands"),
     "parallel/training": (49, "builds losses, sums and updates, and names their states and attributes; a level of recomputation is called attention"),
+    "parallel/pieces/moved_sums.cpp": (1, "sums of summands are summands: add"),
     "parallel/pieces/piece_graph.cpp": (12, "takes tensors apart, puts them together and adds them: slice, gather, concat, reshape, add"),
     "models/onnx/moved.cpp": (21, "writes nodes that make noise, of which ONNX has no operator for all opsets"),
     "models/onnx/open_constants.cpp": (3, "writes nodes that repeat what fills a tensor, and lets a Reshape infer sizes"),

@@ -83,6 +83,11 @@ TEST_F(PlanFile, SurvivesWritingAndReading) {
   EXPECT_EQ(*read, document());
   EXPECT_TRUE(belongs(*read).ok()) << belongs(*read).error().to_string();
   EXPECT_EQ(message_after([](FileJson&) {}), "") << "a digest may be left out";
+  PlanDocument rehearsed = document();
+  rehearsed.rehearsed = {123.5, 4e9};
+  EXPECT_EQ(*plan_from_json(plan_to_json(rehearsed)), rehearsed);
+  EXPECT_EQ(rehearsed.foretold_us(), 123.5);
+  EXPECT_EQ(document().foretold_us(), document().time.total_us);
 }
 
 TEST(UnevenPlanFile, HasSharesThatAddUp) {
@@ -174,7 +179,7 @@ TEST_F(PlanFile, SaysWhereItIsWrongWhatWasFoundAndWhatToDo) {
   const auto expect = [&](const std::string& text, const std::function<void(FileJson&)>& change) {
     EXPECT_THAT(message_after(change), StartsWith(text));
   };
-  expect("version: 7 is no version that is known here, only 4 is (plan again",
+  expect("version: 7 is no version that is known here, only 5 is (plan again",
          [](FileJson& json) { json["version"] = 7; });
   expect("the document: there is no key 'stratgy' here (did you mean 'strategy'?)",
          [](FileJson& json) { json["stratgy"] = "best"; });
@@ -184,6 +189,12 @@ TEST_F(PlanFile, SaysWhereItIsWrongWhatWasFoundAndWhatToDo) {
          [](FileJson& json) { json["estimates"][0]["again_us"] = -3; });
   expect("simulated_us: -1.5 is negative", [](FileJson& json) { json["simulated_us"] = -1.5; });
   expect("simulated_us: \"1\" is no number", [](FileJson& json) { json["simulated_us"] = "1"; });
+  expect("rehearsed.step_us: -2 is negative", [](FileJson& json) {
+    json["rehearsed"] = {{"step_us", -2}, {"peak_bytes", 3}};
+  });
+  expect("rehearsed: the key 'peak_bytes' is missing", [](FileJson& json) {
+    json["rehearsed"] = {{"step_us", 2}};
+  });
   expect("estimated_share: a share is not more than 1",
          [](FileJson& json) { json["estimated_share"] = 1.5; });
   expect("pipeline.stages: 0 is not between 1 and 8",
