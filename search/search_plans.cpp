@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "rules/demand/separation.h"
-#include "rules/moves/plain_moves.h"
-#include "rules/repetition/common_nodes.h"
 #include "search/searcher.h"
+#include "transforms/broadcasts/common_nodes.h"
+#include "transforms/layout_changes/plain_moves.h"
+#include "transforms/restrict/separation.h"
 
 namespace soapstone::search {
 namespace {
@@ -49,12 +49,13 @@ std::ptrdiff_t uses(const Candidate& candidate, std::string_view prefix) {
 
 /// A merge that was a gain may hide a larger one: of operators behind parts of a product that run
 /// with products of their own, of which only some are merged again. Kind by kind.
-std::map<std::string, std::vector<rules::RewritePlan>>
+std::map<std::string, std::vector<transforms::RewriteSequence>>
 separation_by_kind(const core::Graph& graph) {
-  std::map<std::string, std::vector<rules::RewritePlan>> kinds;
-  for (rules::RewritePlan& plan : rules::find_separation(graph)) {
+  std::map<std::string, std::vector<transforms::RewriteSequence>> kinds;
+  for (transforms::RewriteSequence& plan : transforms::find_separation(graph)) {
     std::string kind;
-    for (const rules::PlanStep& step : plan.steps) kind += rules::rule_name(step.texts.back());
+    for (const transforms::RewriteStep& step : plan.steps)
+      kind += transforms::rule_name(step.texts.back());
     kinds[kind].push_back(std::move(plan));
   }
   return kinds;
@@ -213,7 +214,7 @@ void Searcher::search_plans(const Rung& rung, const Candidate& from) {
   const std::size_t most = kMostWork / (objective_.needs_memory() ? kWorkOfOrders : 1);
   std::size_t left = std::max<std::size_t>(most / (nodes * nodes), 1);
   Beam beam(objective_, std::clamp<std::size_t>(left / kPatience, 1, rung.beam));
-  static const PlanMove kOnce{{rules::find_common_nodes}, false};
+  static const PlanMove kOnce{{transforms::find_common_nodes}, false};
   beam.add(with_moves(from, {&kOnce, 1}));
   std::set<std::uint64_t> undone;  // graphs of which merges were undone
   Score best = from.score;
@@ -271,7 +272,7 @@ void Searcher::search_plans(const Rung& rung, const Candidate& from) {
 void Searcher::leave_idle_moves_out() {
   if (result_.best.empty() || !options_.admits_made || stopped()) return;
   Candidate& best = result_.best.front();
-  static const PlanMove kIdle{{rules::find_idle_moves}, false};
+  static const PlanMove kIdle{{transforms::find_idle_moves}, false};
   Candidate tidy = with_moves(best, {&kIdle, 1});
   if (tidy.steps.size() > best.steps.size() && !objective_.is_better(best.score, tidy.score))
     best = std::move(tidy);

@@ -23,15 +23,15 @@ constexpr std::string_view kReferenceKernel = "reference";
 
 using core::Graph;
 using runtime::ExecutionPlan;
-using runtime::PlanStep;
+using runtime::RewriteStep;
 
 /// A launch or a conversion of a plan.
 struct Step {
   const Graph& graph;
   const ExecutionPlan& plan;
-  PlanStep step;
+  RewriteStep step;
 
-  bool is_launch() const { return step.kind == PlanStep::Kind::kLaunch; }
+  bool is_launch() const { return step.kind == RewriteStep::Kind::kLaunch; }
   const runtime::Launch& launch() const { return plan.launches[step.number]; }
   const runtime::LaunchLayouts& layouts() const { return plan.layouts[step.number]; }
   const runtime::Conversion& conversion() const { return plan.conversions[step.number]; }
@@ -90,7 +90,7 @@ ExecutionPlan parts_of(const Graph& graph, const runtime::Launch& launch,
     for (const core::TensorId input : part.inputs) how.inputs.push_back(layout_of(input));
     for (const core::TensorId output : part.outputs) how.outputs.push_back(layout_of(output));
     plan.steps.push_back(
-        {PlanStep::Kind::kLaunch, static_cast<std::uint32_t>(plan.launches.size() - 1)});
+        {RewriteStep::Kind::kLaunch, static_cast<std::uint32_t>(plan.launches.size() - 1)});
   }
   return plan;
 }
@@ -99,8 +99,8 @@ ExecutionPlan parts_of(const Graph& graph, const runtime::Launch& launch,
 std::vector<Step> steps_of(const Graph& graph, const ExecutionPlan& plan) {
   std::vector<Step> steps;
   steps.reserve(plan.steps.size());
-  for (const PlanStep& step : plan.steps) {
-    if (step.kind != PlanStep::Kind::kView) steps.push_back({graph, plan, step});
+  for (const RewriteStep& step : plan.steps) {
+    if (step.kind != RewriteStep::Kind::kView) steps.push_back({graph, plan, step});
   }
   return steps;
 }

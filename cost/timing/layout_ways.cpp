@@ -6,9 +6,9 @@ namespace {
 
 using runtime::ExecutionPlan;
 using runtime::Layout;
-using runtime::PlanStep;
+using runtime::RewriteStep;
 
-void add_step(ExecutionPlan& plan, PlanStep::Kind kind, std::size_t number) {
+void add_step(ExecutionPlan& plan, RewriteStep::Kind kind, std::size_t number) {
   plan.steps.push_back({kind, static_cast<std::uint32_t>(number)});
 }
 
@@ -20,7 +20,7 @@ void add_conversions(ExecutionPlan& plan, const core::Graph& graph,
     if (layouts[k] == Layout::kRowMajor || graph.is_constant_expression(tensors[k])) continue;
     for (const auto& [from, to] :
          {std::pair{Layout::kRowMajor, layouts[k]}, {layouts[k], Layout::kRowMajor}}) {
-      add_step(plan, PlanStep::Kind::kConversion, plan.conversions.size());
+      add_step(plan, RewriteStep::Kind::kConversion, plan.conversions.size());
       plan.conversions.push_back({tensors[k], from, to});
     }
   }
@@ -37,7 +37,7 @@ ExecutionPlan all_layouts(const core::Graph& graph, const runtime::Backend& back
     for (runtime::LaunchLayouts& way : ways) {
       add_conversions(plan, graph, launch.inputs, way.inputs);
       add_conversions(plan, graph, launch.outputs, way.outputs);
-      add_step(plan, PlanStep::Kind::kLaunch, plan.launches.size());
+      add_step(plan, RewriteStep::Kind::kLaunch, plan.launches.size());
       plan.launches.push_back(launch);
       plan.layouts.push_back(std::move(way));
     }

@@ -22,8 +22,8 @@
 #include "models/onnx/open_sizes.h"
 #include "models/onnx/writing/contrib.h"
 #include "ops/onnx/onnx_writing.h"
-#include "rules/contractions/contractions.h"
 #include "search/baseline/simplify.h"
+#include "transforms/contract/contractions.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -257,7 +257,7 @@ std::function<bool(const rules::Rule&)> admits_made(const OptimizeRequest& reque
   auto admits = admits_made(request.rules);
   if (!admits || wants_forms(kStrided, request, job)) return admits;
   return [admits = std::move(admits)](const rules::Rule& rule) {
-    return !rule.base_name.starts_with(rules::kStridedPrefix) && admits(rule);
+    return !rule.base_name.starts_with(transforms::kStridedPrefix) && admits(rule);
   };
 }
 

@@ -15,30 +15,30 @@
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
 #include "ops/definition/by_role.h"
-#include "rules/batching/towers.h"
-#include "rules/blocks/blocks.h"
-#include "rules/contractions/contractions.h"
-#include "rules/contractions/factored_sums.h"
-#include "rules/contractions/factors.h"
-#include "rules/contractions/flat_batches.h"
-#include "rules/contractions/offsets.h"
-#include "rules/contractions/shared_operands.h"
-#include "rules/demand/alike_readings.h"
-#include "rules/demand/demand.h"
-#include "rules/demand/separation.h"
-#include "rules/linear_maps/linear_maps.h"
 #include "rules/matching/sibling_numbers.h"
-#include "rules/moves/moves.h"
-#include "rules/moves/uneven_joins.h"
-#include "rules/recognition/recognition.h"
-#include "rules/repetition/common_nodes.h"
-#include "rules/repetition/flattened_rows.h"
-#include "rules/repetition/repetition.h"
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
 #include "rules/text/reachable_operators.h"
-#include "rules/windows/mirrors.h"
-#include "rules/windows/windows.h"
+#include "transforms/affine/linear_maps.h"
+#include "transforms/broadcasts/common_nodes.h"
+#include "transforms/broadcasts/flattened_rows.h"
+#include "transforms/broadcasts/repetition.h"
+#include "transforms/contract/contractions.h"
+#include "transforms/contract/factored_sums.h"
+#include "transforms/contract/factors.h"
+#include "transforms/contract/flat_batches.h"
+#include "transforms/contract/offsets.h"
+#include "transforms/contract/shared_operands.h"
+#include "transforms/layout_changes/moves.h"
+#include "transforms/layout_changes/uneven_joins.h"
+#include "transforms/pack/blocks.h"
+#include "transforms/pack/towers.h"
+#include "transforms/receptive/mirrors.h"
+#include "transforms/receptive/windows.h"
+#include "transforms/recognize/recognition.h"
+#include "transforms/restrict/alike_readings.h"
+#include "transforms/restrict/demand.h"
+#include "transforms/restrict/separation.h"
 
 /// The rules of an installed package. A program that is built with the package compiles
 /// cmake/rules_location.cpp, which defines this; in our own commands nobody does, and its address
@@ -56,14 +56,14 @@ using rules::WrittenRule;
 constexpr std::string_view kBaseline = "baseline";
 /// Of the names of rules that are made for a graph.
 constexpr std::string_view kMadePrefixes[] = {
-    rules::kBatchingPrefix,   rules::kBlocksPrefix,      rules::kChosenPrefix,
-    rules::kCommonPrefix,     rules::kContractionPrefix, rules::kDemandPrefix,
-    rules::kFactorPrefix,     rules::kFactoredPrefix,    rules::kFlatBatchPrefix,
-    rules::kLinearMapPrefix,  rules::kMirrorPrefix,      rules::kMovesPrefix,
-    rules::kNamedPrefix,      rules::kOffsetPrefix,      rules::kReducedPrefix,
-    rules::kRepetitionPrefix, rules::kRowsPrefix,        rules::kScaledPrefix,
-    rules::kSeparationPrefix, rules::kSharedPrefix,      rules::kStridedPrefix,
-    rules::kUnevenPrefix,     rules::kWindowPrefix};
+    transforms::kBatchingPrefix,   transforms::kBlocksPrefix,      transforms::kChosenPrefix,
+    transforms::kCommonPrefix,     transforms::kContractionPrefix, transforms::kDemandPrefix,
+    transforms::kFactorPrefix,     transforms::kFactoredPrefix,    transforms::kFlatBatchPrefix,
+    transforms::kLinearMapPrefix,  transforms::kMirrorPrefix,      transforms::kMovesPrefix,
+    transforms::kNamedPrefix,      transforms::kOffsetPrefix,      transforms::kReducedPrefix,
+    transforms::kRepetitionPrefix, transforms::kRowsPrefix,        transforms::kScaledPrefix,
+    transforms::kSeparationPrefix, transforms::kSharedPrefix,      transforms::kStridedPrefix,
+    transforms::kUnevenPrefix,     transforms::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -250,7 +250,7 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
 }
 
 rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules& loaded) {
-  rules::OperatorNames operators = rules::operators_of_plans();
+  rules::OperatorNames operators = transforms::operators_of_transforms();
   bool has_volumes = false;
   for (const core::NodeId id : graph.order()) {
     const core::Node& node = graph.node(id);
@@ -259,8 +259,8 @@ rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules&
         has_volumes || (node.op->find_role(core::AttributeRole::kStride) != nullptr &&
                         ops::sizes_by_role(node, core::AttributeRole::kStride).size() == 3);
   }
-  for (const rules::RewritePlan& plan : rules::find_named_functions(graph))
-    for (const rules::PlanStep& step : plan.steps)
+  for (const transforms::RewriteSequence& plan : transforms::find_named_functions(graph))
+    for (const transforms::RewriteStep& step : plan.steps)
       for (const std::string& text : step.texts)
         for (const std::string_view word : rules::called_words(text).target)
           operators.insert(std::string(word));

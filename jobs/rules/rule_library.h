@@ -85,7 +85,7 @@ core::Result<std::vector<rules::Rule>> read_believed_instances(const std::string
 core::Status add_instances(const rules::InstanceChoice& choice, const RuleRequest& request,
                            LoadedRules& loaded);
 
-/// Which rules may be used that are made for the graph (rules/batching, rules/linear_maps): those
+/// Which rules may be used that are made for the graph (transforms/pack, transforms/affine): those
 /// that are not left out by name. None, if the request leaves out the shipped rules.
 std::function<bool(const rules::Rule&)> admits_made(const RuleRequest& request);
 

@@ -117,9 +117,9 @@ DeviceAddress Executable::State::write(TensorId tensor, Layout layout) const {
   return address(place);
 }
 
-core::Result<KernelCall> Executable::State::call_of(const PlanStep& step) {
+core::Result<KernelCall> Executable::State::call_of(const RewriteStep& step) {
   KernelCall call{.scratch = scratch.address()};
-  if (step.kind == PlanStep::Kind::kConversion) {
+  if (step.kind == RewriteStep::Kind::kConversion) {
     const Conversion& conversion = plan.conversions[step.number];
     call.kernel = kernels[plan.launches.size() + step.number].get();
     SOAPSTONE_ASSIGN_OR_RETURN(const DeviceAddress from, read(conversion.tensor, conversion.from));
@@ -147,8 +147,8 @@ core::Result<KernelCall> Executable::State::call_of(const PlanStep& step) {
 
 core::Status Executable::State::bind() {
   std::vector<KernelCall> calls;
-  for (const PlanStep& step : plan.steps) {
-    if (step.kind == PlanStep::Kind::kView) continue;
+  for (const RewriteStep& step : plan.steps) {
+    if (step.kind == RewriteStep::Kind::kView) continue;
     SOAPSTONE_ASSIGN_OR_RETURN(KernelCall call, call_of(step));
     calls.push_back(std::move(call));
   }

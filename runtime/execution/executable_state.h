@@ -67,7 +67,7 @@ struct Executable::State {
 
  private:
   std::vector<bool> large_shared_weights() const;
-  core::Result<KernelCall> call_of(const PlanStep& step);
+  core::Result<KernelCall> call_of(const RewriteStep& step);
   DeviceAddress address(const Placement::Place& place) const;
   core::Result<DeviceAddress> read(core::TensorId tensor, Layout layout);
   DeviceAddress write(core::TensorId tensor, Layout layout) const;

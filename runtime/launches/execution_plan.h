@@ -25,7 +25,7 @@ struct View {
   Layout layout;  ///< The one in which its inputs lie.
 };
 
-struct PlanStep {
+struct RewriteStep {
   enum class Kind : std::uint8_t { kLaunch, kConversion, kView };
   Kind kind;
   std::uint32_t number;  ///< Into the list of that kind.
@@ -36,7 +36,7 @@ struct ExecutionPlan {
   std::vector<LaunchLayouts> layouts;  ///< Parallel to `launches`.
   std::vector<Conversion> conversions;
   std::vector<View> views;
-  std::vector<PlanStep> steps;       ///< All three in the order in which they run.
+  std::vector<RewriteStep> steps;    ///< All three in the order in which they run.
   std::vector<core::NodeId> folded;  ///< Constant expressions, computed once when loading.
 };
 

@@ -98,7 +98,7 @@ class Planner {
       layout = Layout::kRowMajor;
       convert(node.inputs[0], layout);
     }
-    add_step(PlanStep::Kind::kView, plan_.views.size());
+    add_step(RewriteStep::Kind::kView, plan_.views.size());
     plan_.views.push_back({id, layout});
     for (TensorId output : node.outputs) store(output, layout);
     return true;
@@ -120,7 +120,7 @@ class Planner {
       }
     }
     for (TensorId input : node.inputs) has_buffer_[input.index()] = false;
-    add_step(PlanStep::Kind::kView, plan_.views.size());
+    add_step(RewriteStep::Kind::kView, plan_.views.size());
     plan_.views.push_back({id, Layout::kRowMajor});
     store(result, Layout::kRowMajor);
     has_buffer_[result.index()] = true;
@@ -149,7 +149,7 @@ class Planner {
       }
     }
     for (TensorId output : launch.outputs) has_buffer_[output.index()] = true;
-    add_step(PlanStep::Kind::kLaunch, plan_.launches.size());
+    add_step(RewriteStep::Kind::kLaunch, plan_.launches.size());
     plan_.launches.push_back(std::move(launch));
     plan_.layouts.push_back(std::move(layouts));
   }
@@ -163,11 +163,11 @@ class Planner {
     const Layout from = stored_[tensor.index()];
     if (from == to || converted_[tensor.index()] || graph_.is_constant_expression(tensor)) return;
     converted_[tensor.index()] = true;
-    add_step(PlanStep::Kind::kConversion, plan_.conversions.size());
+    add_step(RewriteStep::Kind::kConversion, plan_.conversions.size());
     plan_.conversions.push_back({tensor, from, to});
   }
 
-  void add_step(PlanStep::Kind kind, std::size_t number) {
+  void add_step(RewriteStep::Kind kind, std::size_t number) {
     plan_.steps.push_back({kind, static_cast<std::uint32_t>(number)});
   }
 

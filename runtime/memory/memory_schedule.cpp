@@ -59,10 +59,10 @@ class NodeOrder {
 /// The nodes of each unit of a schedule model of the plan: none for conversions.
 std::vector<std::vector<NodeId>> nodes_of_units(const Graph& graph, const ExecutionPlan& plan) {
   std::vector<std::vector<NodeId>> nodes;
-  for (const PlanStep& step : plan.steps) {
-    if (step.kind == PlanStep::Kind::kLaunch) {
+  for (const RewriteStep& step : plan.steps) {
+    if (step.kind == RewriteStep::Kind::kLaunch) {
       nodes.push_back(plan.launches[step.number].nodes());
-    } else if (step.kind == PlanStep::Kind::kConversion) {
+    } else if (step.kind == RewriteStep::Kind::kConversion) {
       nodes.emplace_back();
     } else if (const NodeId id = plan.views[step.number].node;
                graph.node(id).op->movement == core::Movement::kJoin) {

@@ -28,8 +28,8 @@ Placement::Placement(const core::Graph& graph, const ExecutionPlan& plan,
   for (std::size_t i = 0; i < plan.steps.size(); ++i) add_step(plan.steps[i], i);
   for (TensorId output : graph.outputs()) read(output, Layout::kRowMajor, plan.steps.size());
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const PlanStep& step = plan.steps[i];
-    if (step.kind != PlanStep::Kind::kLaunch || !in_place[step.number]) continue;
+    const RewriteStep& step = plan.steps[i];
+    if (step.kind != RewriteStep::Kind::kLaunch || !in_place[step.number]) continue;
     share_in_place(plan.launches[step.number], plan.layouts[step.number], *in_place[step.number],
                    i);
   }
@@ -83,9 +83,9 @@ void Placement::add_join(const core::Node& concat, std::size_t step) {
   }
 }
 
-void Placement::add_step(const PlanStep& step, std::size_t at) {
-  if (step.kind == PlanStep::Kind::kView) return add_view(plan_.views[step.number], at);
-  if (step.kind == PlanStep::Kind::kConversion) {
+void Placement::add_step(const RewriteStep& step, std::size_t at) {
+  if (step.kind == RewriteStep::Kind::kView) return add_view(plan_.views[step.number], at);
+  if (step.kind == RewriteStep::Kind::kConversion) {
     const Conversion& conversion = plan_.conversions[step.number];
     read(conversion.tensor, conversion.from, at);
     make(conversion.tensor, conversion.to, Home::kArena, at);

@@ -58,7 +58,7 @@ class Placement {
   void read(core::TensorId tensor, Layout layout, std::size_t step);
   void add_view(const View& view, std::size_t step);
   void add_join(const core::Node& concat, std::size_t step);
-  void add_step(const PlanStep& step, std::size_t at);
+  void add_step(const RewriteStep& step, std::size_t at);
   void share_in_place(const Launch& launch, const LaunchLayouts& layouts, std::size_t input,
                       std::size_t step);
   Found find(std::uint32_t value) const;

@@ -30,7 +30,7 @@ class Modeling {
   ScheduleModel run() {
     for (const MemoryPlan::Slot& slot : placement_.memory().slots)
       model_.slots.push_back({slot_bytes(slot.bytes), false, {}});
-    for (const PlanStep& step : plan_.steps) add_step(step);
+    for (const RewriteStep& step : plan_.steps) add_step(step);
     for (TensorId output : graph_.outputs()) {
       const auto slot = slot_of(output, Layout::kRowMajor);
       if (slot) model_.slots[*slot].kept = true;
@@ -73,11 +73,11 @@ class Modeling {
     }
   }
 
-  void add_step(const PlanStep& step) {
+  void add_step(const RewriteStep& step) {
     switch (step.kind) {
-    case PlanStep::Kind::kView:
+    case RewriteStep::Kind::kView:
       return add_view(plan_.views[step.number]);
-    case PlanStep::Kind::kConversion: {
+    case RewriteStep::Kind::kConversion: {
       const Conversion& conversion = plan_.conversions[step.number];
       Unit unit;
       read(unit, conversion.tensor, conversion.from);
@@ -85,7 +85,7 @@ class Modeling {
       model_.units.push_back(std::move(unit));
       return;
     }
-    case PlanStep::Kind::kLaunch:
+    case RewriteStep::Kind::kLaunch:
       return add_launch(step.number);
     }
   }

@@ -3,45 +3,45 @@
 
 #include <utility>
 
-#include "rules/batching/towers.h"
-#include "rules/blocks/blocks.h"
-#include "rules/blocks/passing_parts.h"
-#include "rules/blocks/rows_of_cuts.h"
-#include "rules/contractions/constant_terms.h"
-#include "rules/contractions/contractions.h"
-#include "rules/contractions/factored_sums.h"
-#include "rules/contractions/factors.h"
-#include "rules/contractions/flat_batches.h"
-#include "rules/contractions/offsets.h"
-#include "rules/contractions/quotients.h"
-#include "rules/contractions/shared_operands.h"
-#include "rules/demand/demand.h"
-#include "rules/demand/readings.h"
-#include "rules/demand/restored_cuts.h"
-#include "rules/linear_maps/linear_maps.h"
-#include "rules/moves/moved_pads.h"
-#include "rules/moves/moves.h"
-#include "rules/moves/plain_moves.h"
-#include "rules/moves/steps_of_products.h"
-#include "rules/moves/uneven_joins.h"
-#include "rules/recognition/recognition.h"
-#include "rules/repetition/common_nodes.h"
-#include "rules/repetition/flattened_rows.h"
-#include "rules/repetition/repetition.h"
-#include "rules/windows/composed.h"
-#include "rules/windows/mirrors.h"
-#include "rules/windows/shifts.h"
-#include "rules/windows/stepped.h"
-#include "rules/windows/windows.h"
+#include "transforms/affine/linear_maps.h"
+#include "transforms/broadcasts/common_nodes.h"
+#include "transforms/broadcasts/flattened_rows.h"
+#include "transforms/broadcasts/repetition.h"
+#include "transforms/contract/constant_terms.h"
+#include "transforms/contract/contractions.h"
+#include "transforms/contract/factored_sums.h"
+#include "transforms/contract/factors.h"
+#include "transforms/contract/flat_batches.h"
+#include "transforms/contract/offsets.h"
+#include "transforms/contract/quotients.h"
+#include "transforms/contract/shared_operands.h"
+#include "transforms/layout_changes/moved_pads.h"
+#include "transforms/layout_changes/moves.h"
+#include "transforms/layout_changes/plain_moves.h"
+#include "transforms/layout_changes/steps_of_products.h"
+#include "transforms/layout_changes/uneven_joins.h"
+#include "transforms/pack/blocks.h"
+#include "transforms/pack/passing_parts.h"
+#include "transforms/pack/rows_of_cuts.h"
+#include "transforms/pack/towers.h"
+#include "transforms/receptive/composed.h"
+#include "transforms/receptive/mirrors.h"
+#include "transforms/receptive/shifts.h"
+#include "transforms/receptive/stepped.h"
+#include "transforms/receptive/windows.h"
+#include "transforms/recognize/recognition.h"
+#include "transforms/restrict/demand.h"
+#include "transforms/restrict/readings.h"
+#include "transforms/restrict/restored_cuts.h"
 
 namespace soapstone::search {
 namespace {
 
 /// These, and then what is done to products and around them.
 PlanMove before_products(std::vector<PlanFinder> finders, std::string_view needs = {}) {
-  finders.insert(finders.end(),
-                 {rules::find_contractions, rules::find_moves, rules::find_moved_pads,
-                  rules::find_factors, rules::find_steps_of_products});
+  finders.insert(finders.end(), {transforms::find_contractions, transforms::find_moves,
+                                 transforms::find_moved_pads, transforms::find_factors,
+                                 transforms::find_steps_of_products});
   return {std::move(finders), true, needs};
 }
 
@@ -50,86 +50,99 @@ PlanMove before_products(std::vector<PlanFinder> finders, std::string_view needs
 std::span<const PlanMove> plan_moves() {
   static const std::vector<PlanMove> kMoves{
       // What computes less.
-      {{rules::find_mirrors}},
-      {{rules::find_rows_of_cuts}},
-      {{rules::find_demand}},
-      {{rules::find_readings}},
-      {{rules::find_repetition}},
-      {{rules::find_shared_operands}},
+      {{transforms::find_mirrors}},
+      {{transforms::find_rows_of_cuts}},
+      {{transforms::find_demand}},
+      {{transforms::find_readings}},
+      {{transforms::find_repetition}},
+      {{transforms::find_shared_operands}},
       // Products, and what stands around them.
-      {{rules::find_contractions}},
-      {{rules::find_moves}},
-      {{rules::find_moved_pads}},
-      {{rules::find_factors}},
-      {{rules::find_constant_terms}},
-      {{rules::find_quotients}},
-      {{rules::find_strided_products}},
-      {{rules::find_steps_of_products}},
-      {{rules::find_scaled_products}},
-      {{rules::find_factored_sums}},
+      {{transforms::find_contractions}},
+      {{transforms::find_moves}},
+      {{transforms::find_moved_pads}},
+      {{transforms::find_factors}},
+      {{transforms::find_constant_terms}},
+      {{transforms::find_quotients}},
+      {{transforms::find_strided_products}},
+      {{transforms::find_steps_of_products}},
+      {{transforms::find_scaled_products}},
+      {{transforms::find_factored_sums}},
       // Parts of the graph as one operator.
-      {{rules::find_windows, rules::find_composed_windows}},
-      {{rules::find_stepped_windows}},
-      {{rules::find_linear_maps}},
-      {{rules::find_affine_maps}},
-      {{rules::find_joint_maps}},
-      {{rules::find_large_maps}},
-      {{rules::find_towers}},
-      {{rules::find_uneven_joins}},
-      {{rules::find_passing_parts}},
-      {{rules::find_blocks}},
-      {{rules::find_named_functions}},
-      {{rules::find_joined_joins}},
-      {{rules::find_steps_with_repeated_constants}},
+      {{transforms::find_windows, transforms::find_composed_windows}},
+      {{transforms::find_stepped_windows}},
+      {{transforms::find_linear_maps}},
+      {{transforms::find_affine_maps}},
+      {{transforms::find_joint_maps}},
+      {{transforms::find_large_maps}},
+      {{transforms::find_towers}},
+      {{transforms::find_uneven_joins}},
+      {{transforms::find_passing_parts}},
+      {{transforms::find_blocks}},
+      {{transforms::find_named_functions}},
+      {{transforms::find_joined_joins}},
+      {{transforms::find_steps_with_repeated_constants}},
       // What merely makes room.
-      {{rules::find_joined_reshapes, rules::find_common_nodes}, false},
-      {{rules::find_flattened_rows}, false},
-      {{rules::find_repetition}, false},
-      {{rules::find_shared_operands}, false},
-      {{rules::find_flattened_rows, rules::find_repetition, rules::find_shared_operands}, false},
-      {{rules::find_flat_batches}, false},
-      {{rules::find_shifted_joins}, false},
-      {{rules::find_restored_cuts}, false},
-      {{rules::find_offsets, rules::find_rows_of_products, rules::find_joined_reshapes}, false},
-      {{rules::find_maps_with_others}, false}};
+      {{transforms::find_joined_reshapes, transforms::find_common_nodes}, false},
+      {{transforms::find_flattened_rows}, false},
+      {{transforms::find_repetition}, false},
+      {{transforms::find_shared_operands}, false},
+      {{transforms::find_flattened_rows, transforms::find_repetition,
+        transforms::find_shared_operands},
+       false},
+      {{transforms::find_flat_batches}, false},
+      {{transforms::find_shifted_joins}, false},
+      {{transforms::find_restored_cuts}, false},
+      {{transforms::find_offsets, transforms::find_rows_of_products,
+        transforms::find_joined_reshapes},
+       false},
+      {{transforms::find_maps_with_others}, false}};
   return kMoves;
 }
 
 std::span<const std::vector<PlanMove>> plan_starts() {
-  static const PlanMove kOnce{{rules::find_joined_reshapes, rules::find_common_nodes}, false},
-      kRows{{rules::find_flattened_rows}, false},
-      kLess{{rules::find_mirrors, rules::find_rows_of_cuts, rules::find_demand,
-             rules::find_readings, rules::find_repetition, rules::find_shared_operands}};
+  static const PlanMove kOnce{{transforms::find_joined_reshapes, transforms::find_common_nodes},
+                              false},
+      kRows{{transforms::find_flattened_rows}, false},
+      kLess{{transforms::find_mirrors, transforms::find_rows_of_cuts, transforms::find_demand,
+             transforms::find_readings, transforms::find_repetition,
+             transforms::find_shared_operands}};
   static const std::vector<std::vector<PlanMove>> kStarts{
       {kOnce},
-      {{{rules::find_named_functions}}, kOnce},
+      {{{transforms::find_named_functions}}, kOnce},
       {kOnce, kLess},
       {kOnce, kRows, kLess},
-      {kOnce, kRows, {{rules::find_repetition, rules::find_shared_operands}, false}},
-      {kOnce, {{rules::find_flat_batches}, false}},
-      {kOnce, {{rules::find_shifted_joins}, false}},
-      {kOnce, {{rules::find_restored_cuts}, false}},
+      {kOnce, kRows, {{transforms::find_repetition, transforms::find_shared_operands}, false}},
+      {kOnce, {{transforms::find_flat_batches}, false}},
+      {kOnce, {{transforms::find_shifted_joins}, false}},
+      {kOnce, {{transforms::find_restored_cuts}, false}},
       {kOnce,
-       {{rules::find_offsets, rules::find_rows_of_products, rules::find_joined_reshapes}, false}}};
+       {{transforms::find_offsets, transforms::find_rows_of_products,
+         transforms::find_joined_reshapes},
+        false}}};
   return kStarts;
 }
 
 std::span<const PlanMove> plan_orders() {
   static const std::vector<PlanMove> kOrders{
-      {{rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
-        rules::find_strided_products, rules::find_steps_of_products}},
-      before_products({rules::find_windows, rules::find_composed_windows,
-                       rules::find_stepped_windows, rules::find_linear_maps, rules::find_towers}),
-      before_products({rules::find_strided_products, rules::find_towers, rules::find_windows,
-                       rules::find_composed_windows, rules::find_linear_maps}),
-      before_products({rules::find_passing_parts, rules::find_composed_windows, rules::find_windows,
-                       rules::find_blocks, rules::find_linear_maps}),
-      before_products({rules::find_scaled_products}),
-      before_products({rules::find_windows, rules::find_composed_windows,
-                       rules::find_stepped_windows, rules::find_affine_maps, rules::find_towers}),
-      before_products(
-          {rules::find_linear_maps, rules::find_factored_sums, rules::find_scaled_products},
-          rules::kFactoredPrefix)};
+      {{transforms::find_contractions, transforms::find_moves, transforms::find_moved_pads,
+        transforms::find_factors, transforms::find_strided_products,
+        transforms::find_steps_of_products}},
+      before_products({transforms::find_windows, transforms::find_composed_windows,
+                       transforms::find_stepped_windows, transforms::find_linear_maps,
+                       transforms::find_towers}),
+      before_products({transforms::find_strided_products, transforms::find_towers,
+                       transforms::find_windows, transforms::find_composed_windows,
+                       transforms::find_linear_maps}),
+      before_products({transforms::find_passing_parts, transforms::find_composed_windows,
+                       transforms::find_windows, transforms::find_blocks,
+                       transforms::find_linear_maps}),
+      before_products({transforms::find_scaled_products}),
+      before_products({transforms::find_windows, transforms::find_composed_windows,
+                       transforms::find_stepped_windows, transforms::find_affine_maps,
+                       transforms::find_towers}),
+      before_products({transforms::find_linear_maps, transforms::find_factored_sums,
+                       transforms::find_scaled_products},
+                      transforms::kFactoredPrefix)};
   return kOrders;
 }
 

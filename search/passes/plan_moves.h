@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "rules/rule/plan.h"
+#include "transforms/base/rewrite_sequence.h"
 
 namespace soapstone::search {
 
-using PlanFinder = std::vector<rules::RewritePlan> (*)(const core::Graph&);
+using PlanFinder = std::vector<transforms::RewriteSequence> (*)(const core::Graph&);
 
 struct PlanMove {
   /// One after the other; where they must pay, again as long as they do.

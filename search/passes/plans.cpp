@@ -162,7 +162,8 @@ struct PlanTaker::Progress {
   }
   /// Of a step without an operand, in the graph as it is now.
   template <class SomeGraph>
-  std::vector<TensorId> results_of(const rules::PlanStep& step, const SomeGraph& graph) const {
+  std::vector<TensorId> results_of(const transforms::RewriteStep& step,
+                                   const SomeGraph& graph) const {
     std::vector<TensorId> results;
     for (const TensorId id : step.results) results.push_back(now_at(id));
     for (const TensorId id : step.readers_of) {
@@ -184,9 +185,9 @@ PlanTaker::PlanTaker(verifier::Admission& admission, const Objective& objective,
     if (all[k].is_placed) asked_.emplace(all[k].name, core::RuleId(k));
 }
 
-std::shared_ptr<const rules::Rule> PlanTaker::rule_of(const rules::PlanStep& step,
+std::shared_ptr<const rules::Rule> PlanTaker::rule_of(const transforms::RewriteStep& step,
                                                       const std::string& text) {
-  std::string name = rules::rule_name(text);
+  std::string name = transforms::rule_name(text);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = drafts_.find(name); known != drafts_.end()) return known->second;
@@ -196,7 +197,7 @@ std::shared_ptr<const rules::Rule> PlanTaker::rule_of(const rules::PlanStep& ste
   std::shared_ptr<const rules::Rule> draft;
   if (const auto asked = asked_.find(name); asked != asked_.end()) {
     draft = std::make_shared<rules::Rule>(admission_.rules()[asked->second]);
-  } else if (auto rule = rules::made_rule(step, text);
+  } else if (auto rule = transforms::made_rule(step, text);
              rule && (!may_be_used_ || may_be_used_(*rule))) {
     draft = std::make_shared<rules::Rule>(*std::move(rule));
   }
@@ -218,11 +219,11 @@ core::RuleId PlanTaker::id_of(const rules::Rule& rule) {
 }
 
 template <class Edit>
-bool PlanTaker::follow(Edit& edit, const Progress& from, const rules::RewritePlan& plan, Asks asks,
-                       Progress& now, const std::function<void()>& at_end) {
+bool PlanTaker::follow(Edit& edit, const Progress& from, const transforms::RewriteSequence& plan,
+                       Asks asks, Progress& now, const std::function<void()>& at_end) {
   now.replaced = from.replaced;
   TensorId last = TensorId::none();
-  for (const rules::PlanStep& wanted : plan.steps) {
+  for (const transforms::RewriteStep& wanted : plan.steps) {
     const auto is_taken = [&](TensorId id) { return from.replaced.contains(id); };
     if (std::ranges::any_of(wanted.results, is_taken)) continue;  // by another plan
     const auto& graph = edit.graph();
@@ -247,8 +248,8 @@ bool PlanTaker::follow(Edit& edit, const Progress& from, const rules::RewritePla
   return true;
 }
 
-std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
-                                                  const rules::RewritePlan& plan, Asks asks) {
+std::vector<PlanTaker::Progress>
+PlanTaker::taken(const Progress& from, const transforms::RewriteSequence& plan, Asks asks) {
   std::vector<Progress> found;
   Progress now;
   GraphPerStep edit(from.candidate.graph);
@@ -261,10 +262,11 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
   return found;
 }
 
-bool PlanTaker::may_pay(const Progress& from, const rules::RewritePlan& plan, const Score& best) {
+bool PlanTaker::may_pay(const Progress& from, const transforms::RewriteSequence& plan,
+                        const Score& best) {
   Progress now;
   OneGraph edit(from.candidate.graph, !specials_.none() || !behind_opaque_);
-  const auto goes_on_otherwise = [](const rules::PlanStep& step) {
+  const auto goes_on_otherwise = [](const transforms::RewriteStep& step) {
     return step.is_optional || step.texts.size() > 1;
   };
   if (edit.may_end_anywhere && std::ranges::any_of(plan.steps, goes_on_otherwise)) return true;
@@ -281,7 +283,8 @@ bool PlanTaker::may_pay(const Progress& from, const rules::RewritePlan& plan, co
 }
 
 template <class SomeGraph>
-std::optional<Step> PlanTaker::step_at(const SomeGraph& graph, const rules::PlanStep& wanted,
+std::optional<Step> PlanTaker::step_at(const SomeGraph& graph,
+                                       const transforms::RewriteStep& wanted,
                                        const std::vector<TensorId>& results, Asks asks) {
   bool is_refused = false;
   const auto step_of = [&](const std::string& text) -> std::optional<Step> {
@@ -307,7 +310,7 @@ std::optional<Step> PlanTaker::step_at(const SomeGraph& graph, const rules::Plan
   for (const std::string& text : wanted.texts)
     if (auto step = step_of(text)) return step;
   if (!is_refused) return std::nullopt;
-  for (const std::string& open : rules::with_open_sizes(wanted.texts.back()))
+  for (const std::string& open : transforms::with_open_sizes(wanted.texts.back()))
     if (auto step = step_of(open)) return step;
   return std::nullopt;
 }
@@ -336,7 +339,7 @@ std::shared_ptr<const ops::SpecialValues> PlanTaker::specials_of(const core::Gra
   return values;
 }
 
-Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewritePlan> plans,
+Candidate PlanTaker::take(const Candidate& from, std::span<const transforms::RewriteSequence> plans,
                           const ObjectiveStage& stage, const std::function<bool()>& stopped) {
   // Alternatives begin where the plan before them began.
   auto best = std::make_shared<Progress>(Progress{from, {}}), begin = best;
@@ -345,7 +348,7 @@ Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewriteP
     next.candidate.cost_us = next.candidate.score.latency_us;
     return objective_.is_gain(best->candidate.score, next.candidate.score, stage);
   };
-  for (const rules::RewritePlan& plan : plans) {
+  for (const transforms::RewriteSequence& plan : plans) {
     if (stopped()) break;
     if (!plan.is_alternative) begin = best;
     if (!may_pay(*begin, plan, best->candidate.score)) {
@@ -378,10 +381,11 @@ Candidate PlanTaker::take(const Candidate& from, PlanFinder find, const Objectiv
   return known->better ? *known->better : from;
 }
 
-Candidate PlanTaker::carry_out(const Candidate& from, std::span<const rules::RewritePlan> plans,
+Candidate PlanTaker::carry_out(const Candidate& from,
+                               std::span<const transforms::RewriteSequence> plans,
                                const ObjectiveStage& stage) {
   Progress now{from, {}};
-  for (const rules::RewritePlan& plan : plans) {
+  for (const transforms::RewriteSequence& plan : plans) {
     auto found = taken(now, plan, asks_);
     if (found.empty() || found.back().candidate.steps.size() != plan.steps.size()) continue;
     Candidate& next = found.back().candidate;

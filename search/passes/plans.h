@@ -1,5 +1,5 @@
 // Takes plans: rewrites that cost more until the last one is taken, by rules that are made for the
-// graph (rules/batching, rules/linear_maps, rules/windows).
+// graph (transforms/pack, transforms/affine, transforms/receptive).
 #pragma once
 
 #include <atomic>
@@ -18,10 +18,10 @@
 
 #include "core/tasks/crew.h"
 #include "rules/matching/edited_graph.h"
-#include "rules/rule/plan.h"
 #include "search/base/objective.h"
 #include "search/base/types.h"
 #include "search/passes/plan_moves.h"
+#include "transforms/base/rewrite_sequence.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {
@@ -51,13 +51,13 @@ class PlanTaker {
   /// The candidate with those plans carried out that pay; without new steps if none does. A plan is
   /// one site. Of one that needs a step of another plan, or whose next rule may not be used, only
   /// the steps before are tried.
-  Candidate take(const Candidate& from, std::span<const rules::RewritePlan> plans,
+  Candidate take(const Candidate& from, std::span<const transforms::RewriteSequence> plans,
                  const ObjectiveStage& stage, const std::function<bool()>& stopped);
   /// Of the plans that the finder finds. What they make of a graph is remembered.
   Candidate take(const Candidate& from, PlanFinder find, const ObjectiveStage& stage,
                  const std::function<bool()>& stopped);
   /// With all of them carried out that can be, as far as all steps of each can, whatever it costs.
-  Candidate carry_out(const Candidate& from, std::span<const rules::RewritePlan> plans,
+  Candidate carry_out(const Candidate& from, std::span<const transforms::RewriteSequence> plans,
                       const ObjectiveStage& stage);
 
   /// Asks for the proofs of all that was drafted. False: some were refused, and the candidate is no
@@ -78,18 +78,19 @@ class PlanTaker {
 
   /// Takes the steps of a plan as far as they can be taken: what there is before it ends, and when
   /// it has ended.
-  std::vector<Progress> taken(const Progress& from, const rules::RewritePlan& plan, Asks asks);
+  std::vector<Progress> taken(const Progress& from, const transforms::RewriteSequence& plan,
+                              Asks asks);
   /// Whether one of these may be a gain over `best`. No takes far less time than taken() in a large
   /// graph.
-  bool may_pay(const Progress& from, const rules::RewritePlan& plan, const Score& best);
+  bool may_pay(const Progress& from, const transforms::RewriteSequence& plan, const Score& best);
   /// Takes the steps for both; `at_end` is called where the plan may end before its last step.
   /// False: a step cannot be taken, although its rule matches.
   template <class Edit>
-  bool follow(Edit& edit, const Progress& from, const rules::RewritePlan& plan, Asks asks,
+  bool follow(Edit& edit, const Progress& from, const transforms::RewriteSequence& plan, Asks asks,
               Progress& now, const std::function<void()>& at_end);
   /// Of the step, with the first rule that may be used where the tensors are computed, or would be.
   template <class SomeGraph>
-  std::optional<Step> step_at(const SomeGraph& graph, const rules::PlanStep& wanted,
+  std::optional<Step> step_at(const SomeGraph& graph, const transforms::RewriteStep& wanted,
                               const std::vector<core::TensorId>& results, Asks asks);
   /// Whether NaN and infinities matter where the rule matches.
   verifier::SpecialsAt specials_at(const core::Graph& graph, const rules::Match& match) const;
@@ -102,7 +103,8 @@ class PlanTaker {
   static bool may_rewrite(const rules::EditedGraph&, const rules::Match&) { return true; }
   /// The rule of that text, made when it is first asked for. None: there is none, or it may not be
   /// used.
-  std::shared_ptr<const rules::Rule> rule_of(const rules::PlanStep& step, const std::string& text);
+  std::shared_ptr<const rules::Rule> rule_of(const transforms::RewriteStep& step,
+                                             const std::string& text);
   /// Precondition: mutex_ is locked.
   std::shared_ptr<const rules::Rule> keep_draft(const std::string& name,
                                                 std::shared_ptr<const rules::Rule> draft);

@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "rules/matching/match_at.h"
-#include "rules/rule/plan.h"
 #include "rules/text/evidence.h"
 #include "search/baseline/simplify.h"
 #include "search/proofs/derivation.h"
 #include "search/proofs/resized_rule.h"
+#include "transforms/base/rewrite_sequence.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {
@@ -107,7 +107,7 @@ class Replayer {
     std::string reason = "it does not match there";
     for (const Rule& rule : resized(original, graph, step.nodes, step.inputs)) {
       std::vector<std::string> texts{rules::print(rule)};
-      std::ranges::move(rules::with_open_sizes(texts.front()), std::back_inserter(texts));
+      std::ranges::move(transforms::with_open_sizes(texts.front()), std::back_inserter(texts));
       for (const std::string& text : texts) {
         ProvableRule* const provable = resized_rule(text, original);
         if (provable == nullptr) continue;
@@ -126,9 +126,9 @@ class Replayer {
   ProvableRule* resized_rule(const std::string& text, const Rule& original) {
     const auto [known, is_new] = known_.resized.emplace(text, nullptr);
     if (!is_new) return known->second.get();
-    rules::PlanStep step;
+    transforms::RewriteStep step;
     step.floats = original.floats;
-    auto rule = rules::made_rule(step, text);
+    auto rule = transforms::made_rule(step, text);
     if (!rule) return nullptr;
     rule->is_placed = true;
     verifier::AdmissionOptions options = options_;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "rules/matching/match_at.h"
-#include "rules/rule/plan.h"
 #include "rules/saturation/saturate.h"
 #include "tests/rules/rules_fixture.h"
 

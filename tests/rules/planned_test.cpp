@@ -1,17 +1,17 @@
 // Finders of single plans: what they find, that their rules hold, and where there is nothing.
-#include "tests/rules/planned_graphs.h"
+#include "tests/transforms/planned_graphs.h"
 
-#include "tests/rules/holds.h"
 #include "tests/rules/rules_fixture.h"
 #include "tests/support/made_rules.h"
+#include "tests/transforms/holds.h"
 
 namespace soapstone::rules {
 namespace {
 
 /// The operators of a plan's steps.
-std::string steps_of(const RewritePlan& plan) {
+std::string steps_of(const RewriteSequence& plan) {
   std::string steps;
-  for (const PlanStep& step : plan.steps) {
+  for (const RewriteStep& step : plan.steps) {
     std::string name = rule_name(step.texts[0]);
     name.resize(name.find('['));
     steps += (steps.empty() ? "" : " ") + name.substr(name.find("_of_") + 4);

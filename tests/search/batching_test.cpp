@@ -9,13 +9,13 @@
 
 #include <gmock/gmock.h>
 
-#include "rules/batching/towers.h"
-#include "rules/moves/uneven_joins.h"
 #include "runtime/launches/backend.h"
 #include "search/optimize.h"
 #include "search/passes/checkpoint.h"
 #include "search_fixture.h"
 #include "tests/support/temporary_folder.h"
+#include "transforms/layout_changes/uneven_joins.h"
+#include "transforms/pack/towers.h"
 
 namespace soapstone::search {
 namespace {
@@ -63,7 +63,7 @@ std::vector<std::string> rules_of_steps(const Candidate& candidate) {
 
 class Batching : public ::testing::Test {
  protected:
-  explicit Batching(core::Graph graph = joined_heads(), PlanFinder find = rules::find_towers)
+  explicit Batching(core::Graph graph = joined_heads(), PlanFinder find = transforms::find_towers)
       : graph_(std::move(graph)), find_(find), rules_(std::vector<rules::Rule>{}),
         admission_(rules_) {}
 
@@ -162,7 +162,7 @@ class ScalesOfADetector : public Batching {
   y = concat(ar, br; axis=1)
   return y
 )"),
-                 rules::find_uneven_joins) {}
+                 transforms::find_uneven_joins) {}
 };
 
 TEST_F(ScalesOfADetector, AreDecodedTogether) {
@@ -212,7 +212,7 @@ TEST_F(BatchWithoutJoin, IsTakenWhereTheJoinCostsMore) {
 TEST(Batches, AreNotMadeOfOne) {
   const core::Graph graph =
       graph_of("graph g\n  x: f32[4, 8]\n  w: f32[8, 8]\n  y = matmul(x, w)\n  return y\n");
-  EXPECT_THAT(rules::find_towers(graph), IsEmpty());
+  EXPECT_THAT(transforms::find_towers(graph), IsEmpty());
 }
 
 TEST_F(Batching, IsFoundByTheSearchAndItsChainIsReplayed) {

@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "rules/rule/plan.h"
+#include "transforms/base/rewrite_sequence.h"
 
-namespace soapstone::rules {
+namespace soapstone::transforms {
 
 /// The rules of all steps, each once.
-inline std::vector<Rule> made_rules(std::span<const RewritePlan> plans) {
+inline std::vector<Rule> made_rules(std::span<const RewriteSequence> plans) {
   std::vector<Rule> rules;
   std::set<std::string> names;
-  for (const RewritePlan& plan : plans)
-    for (const PlanStep& step : plan.steps)
+  for (const RewriteSequence& plan : plans)
+    for (const RewriteStep& step : plan.steps)
       for (const std::string& text : step.texts) {
         if (!names.insert(rule_name(text)).second) continue;
         if (auto rule = made_rule(step, text)) rules.push_back(*std::move(rule));
@@ -25,14 +25,14 @@ inline std::vector<Rule> made_rules(std::span<const RewritePlan> plans) {
 }
 
 /// Steps whose texts all have types that do not fit: they are never taken.
-inline std::size_t steps_without_rules(std::span<const RewritePlan> plans) {
+inline std::size_t steps_without_rules(std::span<const RewriteSequence> plans) {
   std::size_t count = 0;
-  for (const RewritePlan& plan : plans)
-    for (const PlanStep& step : plan.steps) {
-      const RewritePlan one{{step}};
+  for (const RewriteSequence& plan : plans)
+    for (const RewriteStep& step : plan.steps) {
+      const RewriteSequence one{{step}};
       count += made_rules({&one, 1}).empty();
     }
   return count;
 }
 
-}  // namespace soapstone::rules
+}  // namespace soapstone::transforms

@@ -1,20 +1,20 @@
 // Rules for towers side by side are stated, not believed: here each of them is proved.
-#include "rules/blocks/blocks.h"
+#include "transforms/pack/blocks.h"
 
-#include "tests/rules/block_graphs.h"
 #include "tests/support/graphs.h"
+#include "tests/transforms/block_graphs.h"
 #include "tests/verifier/proves.h"
 
 namespace soapstone::verifier {
 namespace {
 
-class BlockProofs : public testing::TestWithParam<rules::BlockGraph> {};
+class BlockProofs : public testing::TestWithParam<transforms::BlockGraph> {};
 
 TEST_P(BlockProofs, AreFound) {
-  expect_steps_proved(rules::find_blocks(graph_of(rules::block_graph(GetParam()))));
+  expect_steps_proved(transforms::find_blocks(graph_of(transforms::block_graph(GetParam()))));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BlockProofs, testing::ValuesIn(rules::kBlockGraphs),
+INSTANTIATE_TEST_SUITE_P(All, BlockProofs, testing::ValuesIn(transforms::kBlockGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
 }  // namespace

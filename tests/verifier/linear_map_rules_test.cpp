@@ -1,8 +1,8 @@
 // Rules about linear maps are stated, not believed: here one of each step is proved.
-#include "rules/linear_maps/linear_maps.h"
+#include "transforms/affine/linear_maps.h"
 
-#include "tests/rules/linear_graphs.h"
 #include "tests/support/graphs.h"
+#include "tests/transforms/linear_graphs.h"
 #include "tests/verifier/proves.h"
 
 namespace soapstone::verifier {
@@ -11,14 +11,14 @@ namespace {
 class LinearMapProofs : public testing::TestWithParam<rules::LinearPart> {};
 
 TEST_P(LinearMapProofs, AreFound) {
-  expect_steps_proved(rules::find_affine_maps(graph_of(rules::linear_graph(GetParam()))));
+  expect_steps_proved(transforms::find_affine_maps(graph_of(transforms::linear_graph(GetParam()))));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LinearMapProofs, testing::ValuesIn(rules::kLinearParts),
+INSTANTIATE_TEST_SUITE_P(All, LinearMapProofs, testing::ValuesIn(transforms::kLinearParts),
                          [](const auto& part) { return std::string(part.param.name); });
 
 TEST(JointMapProofs, AreFound) {
-  expect_steps_proved(rules::find_joint_maps(graph_of(rules::kRecurrence)));
+  expect_steps_proved(transforms::find_joint_maps(graph_of(rules::kRecurrence)));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Rules of single plans are stated, not believed: here each of them is proved.
-#include "tests/rules/planned_graphs.h"
+#include "tests/transforms/planned_graphs.h"
 
 #include "tests/support/graphs.h"
 #include "tests/verifier/proves.h"
@@ -7,13 +7,13 @@
 namespace soapstone::verifier {
 namespace {
 
-class PlannedProofs : public testing::TestWithParam<rules::PlannedGraph> {};
+class PlannedProofs : public testing::TestWithParam<transforms::PlannedGraph> {};
 
 TEST_P(PlannedProofs, AreFound) {
-  expect_steps_proved(GetParam().find(graph_of(rules::planned_graph(GetParam()))));
+  expect_steps_proved(GetParam().find(graph_of(transforms::planned_graph(GetParam()))));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlannedProofs, testing::ValuesIn(rules::kPlannedGraphs),
+INSTANTIATE_TEST_SUITE_P(All, PlannedProofs, testing::ValuesIn(transforms::kPlannedGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
 }  // namespace

@@ -18,11 +18,11 @@ inline bool proves(const rules::Rule& rule) {
 }
 
 /// Of each step of the plans one rule is proved.
-inline void expect_steps_proved(const std::vector<rules::RewritePlan>& plans) {
-  for (const rules::RewritePlan& plan : plans)
-    for (const rules::PlanStep& step : plan.steps) {
-      const rules::RewritePlan one{{step}};
-      const std::vector<rules::Rule> rules = rules::made_rules({&one, 1});
+inline void expect_steps_proved(const std::vector<transforms::RewriteSequence>& plans) {
+  for (const transforms::RewriteSequence& plan : plans)
+    for (const transforms::RewriteStep& step : plan.steps) {
+      const transforms::RewriteSequence one{{step}};
+      const std::vector<rules::Rule> rules = transforms::made_rules({&one, 1});
       if (rules.empty()) continue;  // its types do not fit, so it is never taken
       EXPECT_TRUE(std::ranges::any_of(rules, proves)) << step.texts.back();
     }

@@ -1,7 +1,7 @@
 // Rules about windows are stated, not believed: here each of them is proved.
-#include "rules/windows/shifts.h"
-#include "rules/windows/stepped.h"
-#include "rules/windows/windows.h"
+#include "transforms/receptive/shifts.h"
+#include "transforms/receptive/stepped.h"
+#include "transforms/receptive/windows.h"
 
 #include "tests/support/graphs.h"
 #include "tests/verifier/proves.h"
@@ -10,7 +10,7 @@ namespace soapstone::verifier {
 namespace {
 
 TEST(WindowProofs, AreFound) {
-  const auto plans = rules::find_windows(graph_of(R"(graph g
+  const auto plans = transforms::find_windows(graph_of(R"(graph g
   x: f32[2, 4, 9, 8]
   z: f32[2, 3, 9, 8]
   u: f32[2, 4, 9, 8]
@@ -40,7 +40,7 @@ TEST(WindowProofs, AreFound) {
 
 /// Behind a convolution and functions of its elements, before one, and of means.
 TEST(WindowProofs, OfStepsAndMeansAreFound) {
-  const auto plans = rules::find_stepped_windows(graph_of(R"(graph g
+  const auto plans = transforms::find_stepped_windows(graph_of(R"(graph g
   x: f32[2, 4, 9, 8]
   a = full(; shape=[6, 4, 3, 3], value=0.5)
   b = full(; shape=[6], value=0.5)
@@ -61,7 +61,7 @@ TEST(WindowProofs, OfStepsAndMeansAreFound) {
 }
 
 TEST(WindowProofs, OfChannelsThatMoveAreFound) {
-  const auto plans = rules::find_shifted_joins(graph_of(R"(graph g
+  const auto plans = transforms::find_shifted_joins(graph_of(R"(graph g
   x: f32[1, 5, 6, 4]
   w = full(; shape=[3, 5, 1, 1], value=0.5)
   o = full(; shape=[1, 2, 1, 4], value=0.0)
@@ -79,7 +79,7 @@ TEST(WindowProofs, OfChannelsThatMoveAreFound) {
 }
 
 TEST(WindowProofs, OfPairsInGroupsAreFound) {
-  const auto plans = rules::find_windows(graph_of(R"(graph g
+  const auto plans = transforms::find_windows(graph_of(R"(graph g
   x: f32[1, 4, 8, 9]
   a = full(; shape=[4, 1, 1, 5], value=0.5)
   b = full(; shape=[4, 1, 1, 3], value=0.25)

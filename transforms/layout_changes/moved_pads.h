@@ -1,0 +1,19 @@
+// Zeros around a tensor that is moved afterwards are zeros around the moved one, where convolutions
+// take them for padding of theirs.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "transforms/base/rewrite_sequence.h"
+
+namespace soapstone::transforms {
+
+/// Whether the node puts zeros around a tensor of known sizes, none between its elements, and cuts
+/// nothing off.
+bool is_frame_of_zeros(const core::Graph& graph, const core::Node& node);
+
+/// A plan for each such pad in front of convolutions. Complexity: linear in the graph.
+std::vector<RewriteSequence> find_moved_pads(const core::Graph& graph);
+
+}  // namespace soapstone::transforms

@@ -1,0 +1,17 @@
+// Convolutions beside nodes that take some of their places: the strides of one convolution.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "transforms/base/rewrite_sequence.h"
+
+namespace soapstone::transforms {
+
+/// A plan for each convolution of which only every second or third place is read, or that reads an
+/// image of which only these are left: its strides and the steps in its window grow. And one for
+/// each mean of windows of a convolution's result: the kernel is spread over the window.
+/// Complexity: linear in the graph.
+std::vector<RewriteSequence> find_stepped_windows(const core::Graph& graph);
+
+}  // namespace soapstone::transforms

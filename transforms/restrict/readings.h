@@ -1,0 +1,16 @@
+// Sums and means of what is linear, and rows that are chosen of what keeps rows apart, are taken of
+// what it is computed from, so that less of it is computed.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "transforms/base/rewrite_sequence.h"
+
+namespace soapstone::transforms {
+
+/// A plan for each part of the graph, with a product in it, whose results are only summed.
+/// Complexity: linear in the graph.
+std::vector<RewriteSequence> find_readings(const core::Graph& graph);
+
+}  // namespace soapstone::transforms
