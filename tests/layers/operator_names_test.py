@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ["core", "rules", "runtime", "models", "cost", "generator", "verifier", "search",
+FOLDERS = ["core", "rules", "transforms", "runtime", "models", "cost", "generator", "verifier", "search",
            "parallel", "jobs", "cli", "workers"]
 
 # Folders and files, the most names that they may have, and why.

@@ -18,17 +18,6 @@ namespace {
 using testing::IsEmpty;
 using testing::Not;
 
-/// The operators of a plan's steps.
-std::string steps_of(const RewriteSequence& plan) {
-  std::string steps;
-  for (const RewriteStep& step : plan.steps) {
-    const std::string name = rule_name(step.texts[0]);
-    steps += (steps.empty() ? "" : " ") +
-             name.substr(kBlocksPrefix.size(), name.find('[') - kBlocksPrefix.size());
-  }
-  return steps;
-}
-
 class BlockRules : public testing::TestWithParam<BlockGraph> {};
 
 TEST_P(BlockRules, AreMadeAndHold) {

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "tests/rules/rules_fixture.h"
-#include "tests/transforms/sum_graphs.h"
 #include "tests/support/made_rules.h"
 #include "tests/transforms/holds.h"
+#include "tests/transforms/sum_graphs.h"
 
 namespace soapstone::transforms {
 namespace {

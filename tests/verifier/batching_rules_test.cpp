@@ -8,7 +8,7 @@
 namespace soapstone::verifier {
 namespace {
 
-class BatchingProofs : public testing::TestWithParam<rules::Lines> {};
+class BatchingProofs : public testing::TestWithParam<transforms::Lines> {};
 
 TEST_P(BatchingProofs, AreFound) {
   expect_steps_proved(transforms::find_towers(graph_of(transforms::lifted_graph(GetParam(), 2, true))));
@@ -19,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(All, BatchingProofs, testing::ValuesIn(transforms::kLif
 
 TEST(BatchingProofsOfMany, AreFound) {
   for (const int count : {3, 5})
-    for (const rules::Lines& lines : transforms::kLiftedLines)
+    for (const transforms::Lines& lines : transforms::kLiftedLines)
       if (lines.name == "product" || lines.name == "norms")
         expect_steps_proved(
             transforms::find_towers(graph_of(transforms::lifted_graph(lines, count, true))));

@@ -21,7 +21,7 @@ TEST_P(QuotientProofs, AreFound) {
   expect_steps_proved(transforms::find_quotients(graph_of(transforms::quotient_graph(GetParam()))));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ConstantProofs, testing::ValuesIn(rules::kConstantGraphs),
+INSTANTIATE_TEST_SUITE_P(All, ConstantProofs, testing::ValuesIn(transforms::kConstantGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 INSTANTIATE_TEST_SUITE_P(All, QuotientProofs, testing::ValuesIn(transforms::kQuotientGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });

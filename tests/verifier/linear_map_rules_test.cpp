@@ -8,7 +8,7 @@
 namespace soapstone::verifier {
 namespace {
 
-class LinearMapProofs : public testing::TestWithParam<rules::LinearPart> {};
+class LinearMapProofs : public testing::TestWithParam<transforms::LinearPart> {};
 
 TEST_P(LinearMapProofs, AreFound) {
   expect_steps_proved(transforms::find_affine_maps(graph_of(transforms::linear_graph(GetParam()))));
@@ -18,7 +18,7 @@ INSTANTIATE_TEST_SUITE_P(All, LinearMapProofs, testing::ValuesIn(transforms::kLi
                          [](const auto& part) { return std::string(part.param.name); });
 
 TEST(JointMapProofs, AreFound) {
-  expect_steps_proved(transforms::find_joint_maps(graph_of(rules::kRecurrence)));
+  expect_steps_proved(transforms::find_joint_maps(graph_of(transforms::kRecurrence)));
 }
 
 }  // namespace

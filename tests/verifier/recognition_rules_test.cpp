@@ -8,7 +8,7 @@
 namespace soapstone::verifier {
 namespace {
 
-class RecognitionProofs : public testing::TestWithParam<rules::SpelledFunction> {};
+class RecognitionProofs : public testing::TestWithParam<transforms::SpelledFunction> {};
 
 TEST_P(RecognitionProofs, AreFound) {
   const auto plans = transforms::find_named_functions(graph_of(transforms::graph_text(GetParam())));

@@ -26,7 +26,7 @@ constexpr std::size_t kMostPlans = 100;
 /// Of nodes in a plan.
 constexpr std::size_t kMostNodesOfMap = 200;
 /// Of a matrix, which is computed when the model is written.
-constexpr std::int64_t kMostElements = 1 << 20;
+constexpr std::int64_t kMostMapElements = 1 << 20;
 /// Of the unit matrix of a large tensor, of which the first matrices are computed.
 constexpr std::int64_t kMostUnits = 1 << 24;
 
@@ -47,8 +47,8 @@ enum class Offsets : std::uint8_t { kAlike, kByPlace, kOfOthers };
 
 struct MapLimits {
   Offsets offsets;
-  std::int64_t units = kMostElements;  ///< Elements of the unit matrix.
-  bool adds_others = false;            ///< Only what adds something that is computed.
+  std::int64_t units = kMostMapElements;  ///< Elements of the unit matrix.
+  bool adds_others = false;               ///< Only what adds something that is computed.
 };
 
 /// The part that is linear in one tensor.
@@ -126,7 +126,7 @@ class LinearPart {
       for (const TensorId output : node.outputs) {
         const auto map = map_of(output, kept, offset);
         // The unit matrix in another shape is no more than that.
-        const std::int64_t most = kind == ops::OpClass::kView ? limits_.units : kMostElements;
+        const std::int64_t most = kind == ops::OpClass::kView ? limits_.units : kMostMapElements;
         if (!map || summed * elements(output, map->kept) > most) return;
         composition.results.push_back(*map);
         maps.insert_or_assign(output, *map);
@@ -298,7 +298,7 @@ class LinearPart {
     const core::Shape& shape = graph_.tensor(id).type.shape;
     for (std::size_t d = 0; d < shape.size(); ++d)
       if (std::ranges::find(without, d) == without.end())
-        count = std::min(count * shape[d].constant(), kMostElements + 1);
+        count = std::min(count * shape[d].constant(), kMostMapElements + 1);
     return count;
   }
 

@@ -28,7 +28,7 @@ using core::NodeId;
 using core::TensorId;
 
 /// Of a base that is larger than what repeats it: a table of weights, of which rows are chosen.
-constexpr std::int64_t kMostElements = 1 << 20;
+constexpr std::int64_t kMostRepeatedElements = 1 << 20;
 
 constexpr std::string_view kRepetitionDescription =
     "What is done to a repeated tensor is done to the tensor itself.";
@@ -184,7 +184,7 @@ class RepetitionPlanner {
   /// Rows of a table of weights are computed before they are chosen, unless the table grows too
   /// large.
   bool makes_large_constant(const RepeatedOperator& repeated) const {
-    return product_of(repeated.results[0].base_shape) > kMostElements &&
+    return product_of(repeated.results[0].base_shape) > kMostRepeatedElements &&
            product_of(repeated.results[0].base_shape) > product_of(repeated.results[0].shape);
   }
 

@@ -23,7 +23,7 @@ using core::TensorId;
 using ops::Arithmetic;
 
 /// Of a constant that is made of smaller ones.
-constexpr std::int64_t kMostElements = 1 << 16;
+constexpr std::int64_t kMostConstantElements = 1 << 16;
 
 constexpr std::string_view kConstantsDescription =
     "Constants of a sum or product are one, or stand at the end, the smallest first.";
@@ -74,7 +74,8 @@ class Terms {
     std::ranges::stable_sort(sorted, {}, [&](const Term& term) { return elements(term); });
     const std::vector<std::vector<Term>> groups = joined(sorted);
     if (form == Form::kAsOne) {
-      if (groups.size() == 1 || elements_of_all(sorted) > kMostElements) return std::nullopt;
+      if (groups.size() == 1 || elements_of_all(sorted) > kMostConstantElements)
+        return std::nullopt;
       return written(rest, {sorted});
     }
     if (groups.size() == constants.size() && sorted == constants) return std::nullopt;

@@ -26,7 +26,7 @@ using core::TensorId;
 /// Of nodes behind an addition.
 constexpr std::size_t kMostNodesBehind = 8;
 /// Of a constant that is added.
-constexpr std::int64_t kMostElements = 1 << 16;
+constexpr std::int64_t kMostOffsetElements = 1 << 16;
 
 constexpr std::string_view kOffsetDescription =
     "What is linear in a sum with a constant is a sum with a constant.";
@@ -133,7 +133,7 @@ class OffsetPlanner {
   std::optional<RewriteStep> behind(const Node& node, std::size_t operand, TensorId sum,
                                     Offset& offset) const {
     const Sizes whole = shape(sum), read = read_shape(node, operand, whole, offset.constant);
-    if (core::element_count(read) > kMostElements) return std::nullopt;
+    if (core::element_count(read) > kMostOffsetElements) return std::nullopt;
     SideText source, target;
     std::string head, x = "x", t;
     if (offset.convolution != nullptr) {

@@ -25,7 +25,7 @@ using core::NodeId;
 using core::TensorId;
 using Tensors = std::vector<TensorId>;
 
-constexpr std::size_t kMostDepth = 4, kMostPieces = 200;
+constexpr std::size_t kMostDepth = 4, kMostCutPieces = 200;
 /// Of a matrix of zeros and ones.
 constexpr std::int64_t kMostChoices = 1 << 18;
 
@@ -38,7 +38,7 @@ class RowsOfCuts {
   std::optional<std::string> text() {
     const std::size_t axis = ops::axis_by_role(join_);
     if (!is_known(join_.outputs[0]) || axis + 1 != shape(join_.outputs[0]).size() ||
-        join_.inputs.size() > kMostPieces)
+        join_.inputs.size() > kMostCutPieces)
       return std::nullopt;
     Texts parts;
     bool is_found = false;

@@ -64,8 +64,8 @@ class FormFinder {
     return std::ranges::count(tensors, tensors[0]) == std::ssize(tensors);
   }
   bool are_constants(const Tensors& tensors) const {
-    return std::ranges::all_of(tensors,
-                               [&](core::TensorId id) { return graph_.is_constant_expression(id); });
+    return std::ranges::all_of(
+        tensors, [&](core::TensorId id) { return graph_.is_constant_expression(id); });
   }
   std::int64_t groups(std::size_t i) const {
     const core::AttributeSchema* const group = first().op->find_role(AttributeRole::kGroup);
@@ -218,7 +218,9 @@ class FormFinder {
     return axis == results_.axis && to.size() == axis + 2 && behind > its && behind % its == 0 &&
            std::equal(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(axis), to.begin());
   }
-  std::int64_t length(core::TensorId id, std::size_t axis) const { return shape(id)[axis].constant(); }
+  std::int64_t length(core::TensorId id, std::size_t axis) const {
+    return shape(id)[axis].constant();
+  }
   /// Elements of one place along the axis and all in front of it.
   std::int64_t elements_behind(core::TensorId id, std::size_t axis) const {
     std::int64_t count = 1;

@@ -26,7 +26,7 @@ Texts numbered(const std::string& name, std::size_t count) {
   return names;
 }
 
-std::string reshaped(const std::string& name, const std::string& from, const Texts& shape) {
+std::string reshape_line(const std::string& name, const std::string& from, const Texts& shape) {
   return fmt::format("    {} = reshape({}; shape=[{}])\n", name, from, list_of(shape));
 }
 std::string split(const Texts& names, const std::string& from, std::size_t axis,
@@ -73,9 +73,9 @@ class RowText {
   std::string parted(const std::string& whole, const Texts& names) const {
     if (row_.groups == 1) return split(names, whole, row_.axis, widths());
     const Texts parts = numbered(whole + "g", names.size());
-    std::string lines = reshaped(whole + "g", whole, in_groups(shape(0), SizeTexts::sum(widths())));
+    std::string lines = reshape_line(whole + "g", whole, in_groups(shape(0), SizeTexts::sum(widths())));
     lines += split(parts, whole + "g", row_.axis + 1, widths());
-    for (std::size_t i = 0; i < names.size(); ++i) lines += reshaped(names[i], parts[i], shape(i));
+    for (std::size_t i = 0; i < names.size(); ++i) lines += reshape_line(names[i], parts[i], shape(i));
     return lines;
   }
 
@@ -87,10 +87,10 @@ class RowText {
     const Texts parts = numbered(whole + "g", names.size());
     std::string lines;
     for (std::size_t i = 0; i < names.size(); ++i)
-      lines += reshaped(parts[i], names[i], in_groups(shape, widths[i]));
+      lines += reshape_line(parts[i], names[i], in_groups(shape, widths[i]));
     lines += concat(whole + "g", parts, row_.axis + 1);
     const std::string sum = of_all_groups("(" + SizeTexts::sum(widths) + ")");
-    return lines + reshaped(whole, whole + "g", with(shape, sum));
+    return lines + reshape_line(whole, whole + "g", with(shape, sum));
   }
 
  private:
@@ -163,7 +163,7 @@ class WideOperator {
     shape.push_back(std::to_string(form_.channels_of_group));
     shape.insert(shape.end(), behind.begin() + offset(operand.axis + 1), behind.end());
     const std::string apart = result + "m";
-    return reshaped(apart, operands[0], shape) +
+    return reshape_line(apart, operands[0], shape) +
            fmt::format("    {} = {}\n", result, call(i, {apart}));
   }
 

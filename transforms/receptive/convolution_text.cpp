@@ -22,7 +22,7 @@ std::string joined(const Dims& dims) { return list(dims); }
 
 /// How many channels there are: of one group any number, else those of the graph, since a number
 /// that groups divide is no size that stands alone.
-std::string results_of(const Convolution& conv, const std::string& any) {
+std::string channels_made_by(const Convolution& conv, const std::string& any) {
   return conv.group == 1 ? any : std::to_string(conv.results);
 }
 std::string operands_of(const Convolution& conv, const std::string& any) {
@@ -39,14 +39,14 @@ std::string image(const Convolution& conv, const std::string& name, const std::s
 
 std::string kernel(const Convolution& conv, const std::string& name, const std::string& results,
                    const std::string& channels) {
-  Names sizes{results_of(conv, results), operands_of(conv, channels)};
+  Names sizes{channels_made_by(conv, results), operands_of(conv, channels)};
   for (std::size_t d = 0; d < conv.strides.size(); ++d)
     sizes.push_back(std::to_string(conv.window.size(d)));
   return fmt::format("  {}: [{}]\n", name, joined(sizes));
 }
 
 std::string bias(const Convolution& conv, const std::string& name, const std::string& results) {
-  return fmt::format("  {}: [{}]\n", name, results_of(conv, results));
+  return fmt::format("  {}: [{}]\n", name, channels_made_by(conv, results));
 }
 
 /// The rule about a sum of convolutions.
@@ -89,7 +89,7 @@ class SumText {
       others_.push_back(names_.at(id));
       return true;
     }
-    Names sizes{"n", results_of(first_, "o")};
+    Names sizes{"n", channels_made_by(first_, "o")};
     for (std::size_t d = 0; d < first_.strides.size(); ++d) {
       if (first_.strides[d] != 1) return false;
       const std::int64_t more = first_.end[d];

@@ -49,7 +49,7 @@ struct Places {
 };
 
 /// None: it does something else, or reads places beside the image.
-std::optional<Places> places_of(const Graph& graph, const Node& node) {
+std::optional<Places> sliding_places(const Graph& graph, const Node& node) {
   const bool is_cut = node.op->movement == Movement::kCut;
   const bool is_pool = node.op->find_role(AttributeRole::kWindow) != nullptr &&
                        node.op->find_role(AttributeRole::kStride) != nullptr;
@@ -302,7 +302,7 @@ std::vector<RewriteSequence> find_stepped_windows(const Graph& graph) {
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     if (graph.is_constant_expression(id)) continue;
-    const auto places = places_of(graph, node);
+    const auto places = sliding_places(graph, node);
     if (!places || (places->are_single() && !places->are_apart())) continue;
     if (auto plan = plan_behind(graph, node, *places)) plans.push_back(*std::move(plan));
     for (const NodeId reader : graph.consumers(node.outputs[0]))

@@ -126,7 +126,7 @@ class NormWriter {
   }
 
   /// Whether its constants lie on the axes of the norm alone.
-  bool is_inside(const Sum& sum) const {
+  bool is_inside(const FactorSum& sum) const {
     for (const auto& [product, number] : sum)
       for (const auto& [factor, exponent] : product)
         for (const std::size_t axis : factor.axes)
@@ -135,19 +135,19 @@ class NormWriter {
   }
 
   /// One number for each feature.
-  std::string features(const Sum& sum) {
+  std::string features(const FactorSum& sum) {
     if (sum.size() == 1 && sum.begin()->first.empty())
       return filled({features_}, sum.begin()->second);
     const std::string all = spread(sum, axes_, inside_);
     return target_.reshaped(all, names_of(inside_), names_of({features_}));
   }
-  std::string broadcast(const Sum& sum) {
+  std::string broadcast(const FactorSum& sum) {
     Axes all(shape_.size());
     for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;
     return sum_of(sum, all).first;
   }
 
-  std::string spread(const Sum& sum, const Axes& axes, const Sizes& sizes) {
+  std::string spread(const FactorSum& sum, const Axes& axes, const Sizes& sizes) {
     const auto [name, shape] = sum_of(sum, axes);
     if (shape == sizes) return name;
     return target_.line(fmt::format("expand({}; shape=[{}])", name, list_of(sizes)));
@@ -161,7 +161,7 @@ class NormWriter {
     return {target_.line(fmt::format("{}({}, {})", call, a.first, b.first)), shape};
   }
 
-  Named sum_of(const Sum& sum, const Axes& axes) {
+  Named sum_of(const FactorSum& sum, const Axes& axes) {
     std::optional<Named> all;
     for (const auto& [product, number] : sum) {
       const Named term = product_of(product, number, axes);

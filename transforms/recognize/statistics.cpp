@@ -40,8 +40,8 @@ std::vector<std::size_t> axes_at(std::size_t dimension) {
 
 Product power(Kind kind, int exponent) { return {{Factor{kind}, exponent}}; }
 
-Sum plus(const Sum& a, const Sum& b) {
-  Sum sum = a;
+FactorSum plus(const FactorSum& a, const FactorSum& b) {
+  FactorSum sum = a;
   for (const auto& [product, number] : b) {
     double& its = sum[product];
     const double before = its;
@@ -51,9 +51,9 @@ Sum plus(const Sum& a, const Sum& b) {
   return sum;
 }
 
-std::optional<Sum> times(const Sum& a, const Sum& b) {
+std::optional<FactorSum> times(const FactorSum& a, const FactorSum& b) {
   if (a.size() * b.size() > kMostTerms) return std::nullopt;
-  Sum sum;
+  FactorSum sum;
   for (const auto& [p, m] : a) {
     for (const auto& [q, n] : b) {
       Product product = p;
@@ -65,7 +65,7 @@ std::optional<Sum> times(const Sum& a, const Sum& b) {
   return sum;
 }
 
-std::optional<double> as_number(const Sum& sum) {
+std::optional<double> as_number(const FactorSum& sum) {
   if (sum.empty()) return 0.0;
   return sum.size() == 1 && sum.begin()->first.empty() ? std::optional(sum.begin()->second)
                                                        : std::nullopt;
@@ -74,7 +74,7 @@ std::optional<double> as_number(const Sum& sum) {
 bool is_near(double a, double b) { return std::abs(a - b) <= kNearlyZero * std::abs(b); }
 
 /// The root of a variance, or of a mean of squares, with what is added to it.
-std::optional<Factor> root_of(Sum sum) {
+std::optional<Factor> root_of(FactorSum sum) {
   Factor root{Kind::kRoot};
   const auto take = [&](const Product& product) {
     const auto node = sum.extract(product);
@@ -89,7 +89,7 @@ std::optional<Factor> root_of(Sum sum) {
 }
 
 /// A product of numbers and roots alone, with powers times that half.
-std::optional<Sum> with_halves(const Sum& sum, int halves) {
+std::optional<FactorSum> with_halves(const FactorSum& sum, int halves) {
   if (sum.size() != 1) return std::nullopt;
   const auto& [product, number] = *sum.begin();
   if (number <= 0 && halves % 2 != 0) return std::nullopt;
@@ -98,15 +98,15 @@ std::optional<Sum> with_halves(const Sum& sum, int halves) {
     if (factor.kind != Kind::kRoot || exponent * halves % 2 != 0) return std::nullopt;
     powers.emplace(factor, exponent * halves / 2);
   }
-  return Sum{{powers, std::pow(number, halves / 2.0)}};
+  return FactorSum{{powers, std::pow(number, halves / 2.0)}};
 }
 
 /// To the power of that many halves.
-std::optional<Sum> to_power(const Sum& sum, int halves) {
+std::optional<FactorSum> to_power(const FactorSum& sum, int halves) {
   if (auto known = with_halves(sum, halves)) return known;
   if (halves == 4) return times(sum, sum);
   const auto root = root_of(sum);
-  return root ? std::optional(Sum{{Product{{*root, halves}}, 1.0}}) : std::nullopt;
+  return root ? std::optional(FactorSum{{Product{{*root, halves}}, 1.0}}) : std::nullopt;
 }
 
 }  // namespace
@@ -176,22 +176,22 @@ class Statistics::Reader {
                                [&](const ops::Expr& argument) { return bind(*argument); });
   }
 
-  std::optional<Sum> sum_of(const ExprNode& e) {
+  std::optional<FactorSum> sum_of(const ExprNode& e) {
     switch (e.kind) {
     case ExprKind::kNumber:
       if (e.number.denominator == 0) return std::nullopt;
-      return Sum{{kOne, static_cast<double>(e.number.numerator) /
-                            static_cast<double>(e.number.denominator)}};
+      return FactorSum{{kOne, static_cast<double>(e.number.numerator) /
+                                  static_cast<double>(e.number.denominator)}};
     case ExprKind::kIndexValue:
       if (!e.index[0].is_constant()) return std::nullopt;
-      return Sum{{kOne, static_cast<double>(e.index[0].constant())}};
+      return FactorSum{{kOne, static_cast<double>(e.index[0].constant())}};
     case ExprKind::kRead:
       return read(e);
     case ExprKind::kSum:
       return reduced(e);
     case ExprKind::kAdd:
     case ExprKind::kMul: {
-      std::optional<Sum> result;
+      std::optional<FactorSum> result;
       for (const ops::Expr& argument : e.arguments) {
         const auto next = sum_of(*argument);
         if (!next) return std::nullopt;
@@ -214,21 +214,21 @@ class Statistics::Reader {
   }
 
   /// Of zero and what is never less.
-  std::optional<Sum> largest(const ExprNode& e) {
+  std::optional<FactorSum> largest(const ExprNode& e) {
     if (e.alternatives.size() != 2) return std::nullopt;
     const auto a = sum_of(*e.alternatives[0].body), b = sum_of(*e.alternatives[1].body);
     if (!a || !b || as_number(*a) == as_number(*b)) return std::nullopt;
     if (as_number(*a) == 0.0) return clamped(*b);
     return as_number(*b) == 0.0 ? clamped(*a) : std::nullopt;
   }
-  std::optional<Sum> clamped(const Sum& sum) {
+  std::optional<FactorSum> clamped(const FactorSum& sum) {
     const auto root = root_of(sum);
     if (!root || root->epsilon != 0) return std::nullopt;
     clamp_ = *root;
     return sum;
   }
 
-  std::optional<Sum> powered(const ExprNode& e) {
+  std::optional<FactorSum> powered(const ExprNode& e) {
     const auto base = sum_of(*e.arguments[0]);
     if (!base) return std::nullopt;
     if (e.kind == ExprKind::kInverse) return to_power(*base, -2);
@@ -242,11 +242,11 @@ class Statistics::Reader {
     return to_power(*base, static_cast<int>(halves));
   }
 
-  std::optional<Sum> read(const ExprNode& e) const {
+  std::optional<FactorSum> read(const ExprNode& e) const {
     const TensorId id = operand(e);
     if (const auto known = all_.values_.find(id); known != all_.values_.end())
       return known->second.sum;
-    if (const auto number = number_of(all_.graph_, id)) return Sum{{kOne, *number}};
+    if (const auto number = number_of(all_.graph_, id)) return FactorSum{{kOne, *number}};
     Factor constant{Kind::kConstant};
     constant.constant = id;
     const core::Shape& shape = all_.graph_.tensor(id).type.shape;
@@ -257,11 +257,11 @@ class Statistics::Reader {
       if (axes.empty()) return std::nullopt;
       constant.axes.insert(constant.axes.end(), axes.begin(), axes.end());
     }
-    return Sum{{Product{{constant, 1}}, 1.0}};
+    return FactorSum{{Product{{constant, 1}}, 1.0}};
   }
 
   /// A sum over all of the axes.
-  std::optional<Sum> reduced(const ExprNode& e) {
+  std::optional<FactorSum> reduced(const ExprNode& e) {
     std::set<std::size_t> over;
     double count = 1;
     for (const ops::Binder& binder : e.binders) {
@@ -276,7 +276,7 @@ class Statistics::Reader {
       return std::nullopt;
     const auto body = sum_of(*e.arguments[0]);
     if (!body) return std::nullopt;
-    Sum result;
+    FactorSum result;
     for (const auto& [product, number] : *body) {
       Product outside = product;
       const auto element = outside.extract(Factor{Kind::kElement});
@@ -366,7 +366,7 @@ std::optional<Norm> Statistics::norm_at(TensorId id) const {
     return std::nullopt;
   Norm norm{.result = id};
   std::optional<Factor> root;
-  Sum means;
+  FactorSum means;
   for (const auto& [product, number] : value.sum) {
     Product rest = product;
     const auto take = [&](const Factor& factor) {
@@ -393,7 +393,7 @@ std::optional<Norm> Statistics::norm_at(TensorId id) const {
   if (!root || norm.scale.empty()) return std::nullopt;
   norm.is_centred = root->is_centred;
   norm.epsilon = root->epsilon;
-  Sum rest = norm.is_centred ? plus(norm.scale, means) : means;
+  FactorSum rest = norm.is_centred ? plus(norm.scale, means) : means;
   return rest.empty() ? std::optional(norm) : std::nullopt;
 }
 

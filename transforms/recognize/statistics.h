@@ -31,14 +31,14 @@ struct Factor {
 /// The power of each factor.
 using Product = std::map<Factor, int>;
 /// The number in front of each product.
-using Sum = std::map<Product, double>;
+using FactorSum = std::map<Product, double>;
 
 /// A tensor that is (x − mean)·scale/√(variance + epsilon) + offset, or the same without means.
 struct Norm {
   core::TensorId result;
   bool is_centred = true;
   double epsilon = 0;
-  Sum scale = {}, offset = {};  ///< Of constants.
+  FactorSum scale = {}, offset = {};  ///< Of constants.
 };
 
 /// What cuts off negative numbers of a tensor that has none: a variance, or a mean of squares.
@@ -63,7 +63,7 @@ class Statistics {
 
  private:
   struct Value {
-    Sum sum;
+    FactorSum sum;
     std::vector<std::size_t> axes;  ///< By dimension: of the view, or several (merged()).
   };
   class Reader;

@@ -6,8 +6,10 @@
 #include "rules/matching/match_at.h"
 #include "rules/saturation/saturate.h"
 #include "tests/rules/rules_fixture.h"
+#include "tests/transforms/holds.h"
+#include "transforms/base/rewrite_sequence.h"
 
-namespace soapstone::rules {
+namespace soapstone::transforms {
 namespace {
 
 using testing::ElementsAre;
@@ -231,4 +233,4 @@ TEST(OpenSizes, LeaveProductsOfSmallNumbersAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace soapstone::rules
+}  // namespace soapstone::transforms

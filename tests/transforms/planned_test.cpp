@@ -5,19 +5,8 @@
 #include "tests/support/made_rules.h"
 #include "tests/transforms/holds.h"
 
-namespace soapstone::rules {
+namespace soapstone::transforms {
 namespace {
-
-/// The operators of a plan's steps.
-std::string steps_of(const RewriteSequence& plan) {
-  std::string steps;
-  for (const RewriteStep& step : plan.steps) {
-    std::string name = rule_name(step.texts[0]);
-    name.resize(name.find('['));
-    steps += (steps.empty() ? "" : " ") + name.substr(name.find("_of_") + 4);
-  }
-  return steps;
-}
 
 class PlannedRules : public testing::TestWithParam<PlannedGraph> {};
 
@@ -73,4 +62,4 @@ TEST(Mirrors, OfAllTensorsAreOnePlanToo) {
 }
 
 }  // namespace
-}  // namespace soapstone::rules
+}  // namespace soapstone::transforms
