@@ -52,7 +52,7 @@ std::ptrdiff_t uses(const Candidate& candidate, std::string_view prefix) {
 std::map<std::string, std::vector<transforms::RewriteSequence>>
 separation_by_kind(const core::Graph& graph) {
   std::map<std::string, std::vector<transforms::RewriteSequence>> kinds;
-  for (transforms::RewriteSequence& plan : transforms::find_separation(graph)) {
+  for (transforms::RewriteSequence& plan : transforms::kSeparation.find(graph)) {
     std::string kind;
     for (const transforms::RewriteStep& step : plan.steps)
       kind += transforms::rule_name(step.texts.back());
@@ -104,16 +104,21 @@ class Beam {
 
 }  // namespace
 
+bool Searcher::is_tried(const transforms::Transform& transform) const {
+  return !options_.tries || options_.tries(transform);
+}
+
 /// With moves made one after the other, whose rules may not be proved. Thread-safe.
 Candidate Searcher::drafted(Candidate from, Moves moves) {
   const auto is_stopped = [this] { return stopped(); };
   for (const PlanMove& move : moves) {
     for (int round = 0; round < (move.must_pay ? kPlanRounds : 1); ++round) {
       const std::size_t steps = from.steps.size();
-      for (const PlanFinder find : move.finders) {
+      for (const transforms::Transform* const transform : move.transforms) {
         if (stopped()) return from;
-        from = move.must_pay ? plans_.take(from, find, stage_, is_stopped)
-                             : plans_.carry_out(from, find(from.graph), stage_);
+        if (!is_tried(*transform)) continue;
+        from = move.must_pay ? plans_.take(from, *transform, stage_, is_stopped)
+                             : plans_.carry_out(from, transform->find(from.graph), stage_);
       }
       if (from.steps.size() == steps) break;
     }
@@ -214,7 +219,7 @@ void Searcher::search_plans(const Rung& rung, const Candidate& from) {
   const std::size_t most = kMostWork / (objective_.needs_memory() ? kWorkOfOrders : 1);
   std::size_t left = std::max<std::size_t>(most / (nodes * nodes), 1);
   Beam beam(objective_, std::clamp<std::size_t>(left / kPatience, 1, rung.beam));
-  static const PlanMove kOnce{{transforms::find_common_nodes}, false};
+  static const PlanMove kOnce{{&transforms::kCommonNodes}, false};
   beam.add(with_moves(from, {&kOnce, 1}));
   std::set<std::uint64_t> undone;  // graphs of which merges were undone
   Score best = from.score;
@@ -239,7 +244,7 @@ void Searcher::search_plans(const Rung& rung, const Candidate& from) {
       for (std::size_t k = 0; k < ways.size(); ++k) add(std::move(made[k]), ways[k]);
     }
     const Candidate merged = result_.best.empty() ? from : result_.best.front();
-    if (undone.insert(merged.graph.hash()).second) {
+    if (is_tried(transforms::kSeparation) && undone.insert(merged.graph.hash()).second) {
       for (const auto& [ignored, plans] : separation_by_kind(merged.graph)) {
         const Drafting apart = [this, &merged, plans] {
           return plans_.carry_out(merged, plans, stage_);
@@ -272,7 +277,7 @@ void Searcher::search_plans(const Rung& rung, const Candidate& from) {
 void Searcher::leave_idle_moves_out() {
   if (result_.best.empty() || !options_.admits_made || stopped()) return;
   Candidate& best = result_.best.front();
-  static const PlanMove kIdle{{transforms::find_idle_moves}, false};
+  static const PlanMove kIdle{{&transforms::kIdleLayoutChanges}, false};
   Candidate tidy = with_moves(best, {&kIdle, 1});
   if (tidy.steps.size() > best.steps.size() && !objective_.is_better(best.score, tidy.score))
     best = std::move(tidy);

@@ -73,6 +73,7 @@ class Searcher {
   void improve_in_turns(const Rung& rung);
   void fold_before_merging(const Rung& rung, const Candidate& original);
   using Moves = std::span<const PlanMove>;
+  bool is_tried(const transforms::Transform& transform) const;
   Candidate drafted(Candidate from, Moves moves);
   using Drafting = std::function<Candidate()>;
   std::vector<Candidate> all_of(const std::vector<Drafting>& drafts);

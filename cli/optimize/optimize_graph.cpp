@@ -15,7 +15,8 @@ core::Status list_rules(const cli::OptimizeOptions& options, cli::Session& sessi
                              jobs::load_rules(options.request.rules, session.context()));
   SOAPSTONE_RETURN_IF_ERROR(
       jobs::add_instances(jobs::all_instances(), options.request.rules, loaded));
-  return session.report(cli::rules_text(loaded), cli::rules_json(loaded));
+  const auto tried = jobs::tried_transforms(options.request.rules);
+  return session.report(cli::rules_text(loaded, tried), cli::rules_json(loaded, tried));
 }
 
 core::Status optimize(const cli::OptimizeOptions& options, cli::Session& session) {

@@ -27,9 +27,17 @@ std::string edges_text(const rules::Rule& rule) {
   return rule.edges ? rules::to_string(*rule.edges) : "unknown";
 }
 
+std::string transforms_text(const Transforms& transforms) {
+  if (transforms.empty()) return {};
+  Table table({{"transform"}, {"what it does; its rules are made and proved for each graph"}});
+  for (const auto* const transform : transforms)
+    table.add_row({std::string(transform->name), std::string(transform->summary)});
+  return "\n" + table.to_string();
+}
+
 }  // namespace
 
-std::string rules_text(const jobs::LoadedRules& loaded) {
+std::string rules_text(const jobs::LoadedRules& loaded, const Transforms& transforms) {
   Table table({{"rule"},
                {"instances", Align::kRight},
                {"evidence"},
@@ -45,10 +53,10 @@ std::string rules_text(const jobs::LoadedRules& loaded) {
                      rule.description, edges_text(rule)});
     }
   }
-  return table.to_string();
+  return table.to_string() + transforms_text(transforms);
 }
 
-std::string rules_json(const jobs::LoadedRules& loaded) {
+std::string rules_json(const jobs::LoadedRules& loaded, const Transforms& transforms) {
   auto json = nlohmann::ordered_json::array();
   for (const auto* list : {&loaded.baseline, &loaded.search}) {
     for (const std::span<const rules::Rule> family : rules::families(*list)) {
@@ -65,6 +73,8 @@ std::string rules_json(const jobs::LoadedRules& loaded) {
                       {"line", rule.line}});
     }
   }
+  for (const auto* const transform : transforms)
+    json.push_back({{"transform", transform->name}, {"description", transform->summary}});
   return json_text(json);
 }
 

@@ -17,10 +17,13 @@ void add_rule_options(CommandLine& line, jobs::RuleRequest& request) {
   line.add_flag("--generated", request.generated,
                 "Use generated.rules as well, which generate-rules made: more ways, a slower "
                 "search");
-  line.add("--only", request.only, "Use this rule and no other; may be repeated")
-      .type("RULE")
+  line.add("--only", request.only, "Use this rule or transform and no other; may be repeated")
+      .type("NAME")
       .one_each();
-  line.add("--skip", request.skip, "Do not use this rule; may be repeated").type("RULE").one_each();
+  line.add("--skip", request.skip,
+           "Do not use this rule or transform (--list-rules); may be repeated")
+      .type("NAME")
+      .one_each();
   line.add_flag("--allow-unproved", request.allow_unproved,
                 "Use rules without a proof, too; the report says so");
   line.add_flag("--trust-proofs", request.trust_proofs,

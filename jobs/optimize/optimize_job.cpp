@@ -355,6 +355,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   job.optimize.growth = request.growth;
   job.optimize.search = request.search;
   job.optimize.search.admits_made = admits_made(request, job);
+  job.optimize.search.tries = tries(request.rules);
   if (!request.trace.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(job.trace, TraceWriter::create(request.trace));
   } else if (request.trace_around != nullptr) {

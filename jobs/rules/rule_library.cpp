@@ -19,26 +19,8 @@
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
 #include "rules/text/reachable_operators.h"
-#include "transforms/affine/linear_maps.h"
-#include "transforms/broadcasts/common_nodes.h"
-#include "transforms/broadcasts/flattened_rows.h"
-#include "transforms/broadcasts/repetition.h"
-#include "transforms/contract/contractions.h"
-#include "transforms/contract/factored_sums.h"
-#include "transforms/contract/factors.h"
-#include "transforms/contract/flat_batches.h"
-#include "transforms/contract/offsets.h"
-#include "transforms/contract/shared_operands.h"
-#include "transforms/layout_changes/moves.h"
-#include "transforms/layout_changes/uneven_joins.h"
-#include "transforms/pack/blocks.h"
-#include "transforms/pack/towers.h"
-#include "transforms/receptive/mirrors.h"
-#include "transforms/receptive/windows.h"
 #include "transforms/recognize/recognition.h"
-#include "transforms/restrict/alike_readings.h"
-#include "transforms/restrict/demand.h"
-#include "transforms/restrict/separation.h"
+#include "transforms/registry/registry.h"
 
 /// The rules of an installed package. A program that is built with the package compiles
 /// cmake/rules_location.cpp, which defines this; in our own commands nobody does, and its address
@@ -54,17 +36,6 @@ using rules::Rule;
 using rules::WrittenRule;
 
 constexpr std::string_view kBaseline = "baseline";
-/// Of the names of rules that are made for a graph.
-constexpr std::string_view kMadePrefixes[] = {
-    transforms::kBatchingPrefix,   transforms::kBlocksPrefix,      transforms::kChosenPrefix,
-    transforms::kCommonPrefix,     transforms::kContractionPrefix, transforms::kDemandPrefix,
-    transforms::kFactorPrefix,     transforms::kFactoredPrefix,    transforms::kFlatBatchPrefix,
-    transforms::kLinearMapPrefix,  transforms::kMirrorPrefix,      transforms::kMovesPrefix,
-    transforms::kNamedPrefix,      transforms::kOffsetPrefix,      transforms::kReducedPrefix,
-    transforms::kRepetitionPrefix, transforms::kRowsPrefix,        transforms::kScaledPrefix,
-    transforms::kSeparationPrefix, transforms::kSharedPrefix,      transforms::kStridedPrefix,
-    transforms::kUnevenPrefix,     transforms::kWindowPrefix};
-
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return rule.base_name == name || rule.name == name;
@@ -73,6 +44,22 @@ bool is_named(const Rule& rule, const std::vector<std::string>& names) {
 
 bool is_left_out(const RuleRequest& request, const Rule& rule) {
   return (!request.only.empty() && !is_named(rule, request.only)) || is_named(rule, request.skip);
+}
+
+/// Whether a rule of a transform's own has one of the names, or the transform does.
+bool is_meant(const transforms::Transform& transform, const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    const transforms::Transform* const named = transforms::find_transform(name);
+    return named != nullptr ? named == &transform : transform.may_make(name);
+  });
+}
+
+/// Whether one of the names is that of a transform that makes rules of this name.
+bool may_be_made(const Rule& rule, const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    const transforms::Transform* const transform = transforms::find_transform(name);
+    return transform != nullptr && transform->may_make(rule.base_name);
+  });
 }
 
 void leave_out(const RuleRequest& request, std::vector<Rule>& rules) {
@@ -95,8 +82,9 @@ core::Result<bool> is_named(const WrittenRule& rule, const std::string& name) {
 core::Status require_known(const LoadedRules& loaded, const std::vector<std::string>& names,
                            std::string_view field) {
   for (const std::string& name : names) {
-    // Those that are made for a graph are not known before it is read.
-    if (std::ranges::any_of(kMadePrefixes, [&](auto prefix) { return name.starts_with(prefix); }))
+    // Rules that are made for a graph are not known before it is read.
+    if (std::ranges::any_of(transforms::transforms(),
+                            [&](const auto* transform) { return is_meant(*transform, {name}); }))
       continue;
     bool known = std::ranges::any_of(loaded.search,
                                      [&](const Rule& rule) { return is_named(rule, {name}); });
@@ -108,6 +96,7 @@ core::Status require_known(const LoadedRules& loaded, const std::vector<std::str
     std::vector<std::string> all;
     for (const Rule& rule : loaded.search) all.push_back(rule.base_name);
     for (const WrittenRule& rule : loaded.written_search) all.push_back(rule.name);
+    for (const auto* transform : transforms::transforms()) all.emplace_back(transform->name);
     const std::string close = core::nearest(name, all);
     return usage_error(fmt::format("`{}`: there is no rule '{}'", field, name),
                        close.empty() ? "the rule files have their names"
@@ -297,7 +286,26 @@ core::Status add_instances(const rules::InstanceChoice& choice, const RuleReques
 
 std::function<bool(const Rule&)> admits_made(const RuleRequest& request) {
   if (!request.only_files.empty()) return nullptr;
-  return [request](const Rule& rule) { return !is_left_out(request, rule); };
+  return [request](const Rule& rule) {
+    return !is_left_out(request, rule) ||
+           (may_be_made(rule, request.only) && !is_named(rule, request.skip));
+  };
+}
+
+std::function<bool(const transforms::Transform&)> tries(const RuleRequest& request) {
+  return [request](const transforms::Transform& transform) {
+    const auto has_name = [&](const std::string& name) { return transform.name == name; };
+    return (request.only.empty() || is_meant(transform, request.only)) &&
+           !std::ranges::any_of(request.skip, has_name);
+  };
+}
+
+std::vector<const transforms::Transform*> tried_transforms(const RuleRequest& request) {
+  std::vector<const transforms::Transform*> tried;
+  if (!admits_made(request)) return tried;
+  std::ranges::copy_if(transforms::transforms(), std::back_inserter(tried),
+                       [is_tried = tries(request)](const auto* one) { return is_tried(*one); });
+  return tried;
 }
 
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request) {

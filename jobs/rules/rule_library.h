@@ -13,6 +13,7 @@
 #include "core/graph/graph.h"
 #include "jobs/base/context.h"
 #include "rules/rule/rule.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::jobs {
 
@@ -88,6 +89,11 @@ core::Status add_instances(const rules::InstanceChoice& choice, const RuleReques
 /// Which rules may be used that are made for the graph (transforms/pack, transforms/affine): those
 /// that are not left out by name. None, if the request leaves out the shipped rules.
 std::function<bool(const rules::Rule&)> admits_made(const RuleRequest& request);
+/// Which transforms are tried: those that `skip` does not name, and if `only` names any rules or
+/// transforms, those that it names or that make such rules.
+std::function<bool(const transforms::Transform&)> tries(const RuleRequest& request);
+/// Those that are tried with the request, in the order of the registry.
+std::vector<const transforms::Transform*> tried_transforms(const RuleRequest& request);
 
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
 /// its place.

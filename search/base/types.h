@@ -15,6 +15,7 @@
 #include "ops/ranges/special_values.h"
 #include "search/base/objective.h"
 #include "search/proofs/lemma.h"
+#include "transforms/base/transform.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {
@@ -64,6 +65,8 @@ struct SearchOptions {
   ops::Surroundings surroundings = {};  ///< Of the graph, if it stands inside another one.
   /// Whether a rule that is made for the graph may be used. None: no rules are made.
   std::function<bool(const rules::Rule&)> admits_made = nullptr;
+  /// Whether a transform is tried. None: all are.
+  std::function<bool(const transforms::Transform&)> tries = nullptr;
   /// Called once a graph is known that is better than the original. May be empty.
   std::function<void()> found_gain = nullptr;
 };

@@ -38,11 +38,12 @@ namespace soapstone::search {
 namespace {
 
 /// These, and then what is done to products and around them.
-PlanMove before_products(std::vector<PlanFinder> finders, std::string_view needs = {}) {
-  finders.insert(finders.end(), {transforms::find_contractions, transforms::find_moves,
-                                 transforms::find_moved_pads, transforms::find_factors,
-                                 transforms::find_steps_of_products});
-  return {std::move(finders), true, needs};
+PlanMove before_products(std::vector<const transforms::Transform*> begun,
+                         std::string_view needs = {}) {
+  begun.insert(begun.end(),
+               {&transforms::kProductOrders, &transforms::kLayoutChanges, &transforms::kMovedPads,
+                &transforms::kFactors, &transforms::kReshapesBehindProducts});
+  return {std::move(begun), true, needs};
 }
 
 }  // namespace
@@ -50,99 +51,92 @@ PlanMove before_products(std::vector<PlanFinder> finders, std::string_view needs
 std::span<const PlanMove> plan_moves() {
   static const std::vector<PlanMove> kMoves{
       // What computes less.
-      {{transforms::find_mirrors}},
-      {{transforms::find_rows_of_cuts}},
-      {{transforms::find_demand}},
-      {{transforms::find_readings}},
-      {{transforms::find_repetition}},
-      {{transforms::find_shared_operands}},
+      {{&transforms::kMirrors}},
+      {{&transforms::kRowsOfCuts}},
+      {{&transforms::kSlices}},
+      {{&transforms::kSummedProducts}},
+      {{&transforms::kRepetition}},
+      {{&transforms::kSharedOperands}},
       // Products, and what stands around them.
-      {{transforms::find_contractions}},
-      {{transforms::find_moves}},
-      {{transforms::find_moved_pads}},
-      {{transforms::find_factors}},
-      {{transforms::find_constant_terms}},
-      {{transforms::find_quotients}},
-      {{transforms::find_strided_products}},
-      {{transforms::find_steps_of_products}},
-      {{transforms::find_scaled_products}},
-      {{transforms::find_factored_sums}},
+      {{&transforms::kProductOrders}},
+      {{&transforms::kLayoutChanges}},
+      {{&transforms::kMovedPads}},
+      {{&transforms::kFactors}},
+      {{&transforms::kConstantTerms}},
+      {{&transforms::kQuotients}},
+      {{&transforms::kEinsums}},
+      {{&transforms::kReshapesBehindProducts}},
+      {{&transforms::kScaledProducts}},
+      {{&transforms::kFactoredSums}},
       // Parts of the graph as one operator.
-      {{transforms::find_windows, transforms::find_composed_windows}},
-      {{transforms::find_stepped_windows}},
-      {{transforms::find_linear_maps}},
-      {{transforms::find_affine_maps}},
-      {{transforms::find_joint_maps}},
-      {{transforms::find_large_maps}},
-      {{transforms::find_towers}},
-      {{transforms::find_uneven_joins}},
-      {{transforms::find_passing_parts}},
-      {{transforms::find_blocks}},
-      {{transforms::find_named_functions}},
-      {{transforms::find_joined_joins}},
-      {{transforms::find_steps_with_repeated_constants}},
+      {{&transforms::kCommonWindows, &transforms::kComposedWindows}},
+      {{&transforms::kSteppedWindows}},
+      {{&transforms::kLinearMaps}},
+      {{&transforms::kAffineMaps}},
+      {{&transforms::kJointAffineMaps}},
+      {{&transforms::kLargeLinearMaps}},
+      {{&transforms::kSiblingBatches}},
+      {{&transforms::kUnevenConcats}},
+      {{&transforms::kPassingParts}},
+      {{&transforms::kBlockDiagonals}},
+      {{&transforms::kNamedFunctions}},
+      {{&transforms::kConcatsOfConcats}},
+      {{&transforms::kReshapesWithRepeatedConstants}},
       // What merely makes room.
-      {{transforms::find_joined_reshapes, transforms::find_common_nodes}, false},
-      {{transforms::find_flattened_rows}, false},
-      {{transforms::find_repetition}, false},
-      {{transforms::find_shared_operands}, false},
-      {{transforms::find_flattened_rows, transforms::find_repetition,
-        transforms::find_shared_operands},
+      {{&transforms::kJoinedReshapes, &transforms::kCommonNodes}, false},
+      {{&transforms::kFlattenedRows}, false},
+      {{&transforms::kRepetition}, false},
+      {{&transforms::kSharedOperands}, false},
+      {{&transforms::kFlattenedRows, &transforms::kRepetition, &transforms::kSharedOperands},
        false},
-      {{transforms::find_flat_batches}, false},
-      {{transforms::find_shifted_joins}, false},
-      {{transforms::find_restored_cuts}, false},
-      {{transforms::find_offsets, transforms::find_rows_of_products,
-        transforms::find_joined_reshapes},
-       false},
-      {{transforms::find_maps_with_others}, false}};
+      {{&transforms::kFlatBatches}, false},
+      {{&transforms::kShiftedJoins}, false},
+      {{&transforms::kRestoredCuts}, false},
+      {{&transforms::kOffsets, &transforms::kRowsOfProducts, &transforms::kJoinedReshapes}, false},
+      {{&transforms::kAffineMapsWithOthers}, false}};
   return kMoves;
 }
 
 std::span<const std::vector<PlanMove>> plan_starts() {
-  static const PlanMove kOnce{{transforms::find_joined_reshapes, transforms::find_common_nodes},
-                              false},
-      kRows{{transforms::find_flattened_rows}, false},
-      kLess{{transforms::find_mirrors, transforms::find_rows_of_cuts, transforms::find_demand,
-             transforms::find_readings, transforms::find_repetition,
-             transforms::find_shared_operands}};
+  static const PlanMove kOnce{{&transforms::kJoinedReshapes, &transforms::kCommonNodes}, false},
+      kRows{{&transforms::kFlattenedRows}, false},
+      kLess{{&transforms::kMirrors, &transforms::kRowsOfCuts, &transforms::kSlices,
+             &transforms::kSummedProducts, &transforms::kRepetition, &transforms::kSharedOperands}};
   static const std::vector<std::vector<PlanMove>> kStarts{
       {kOnce},
-      {{{transforms::find_named_functions}}, kOnce},
+      {{{&transforms::kNamedFunctions}}, kOnce},
       {kOnce, kLess},
       {kOnce, kRows, kLess},
-      {kOnce, kRows, {{transforms::find_repetition, transforms::find_shared_operands}, false}},
-      {kOnce, {{transforms::find_flat_batches}, false}},
-      {kOnce, {{transforms::find_shifted_joins}, false}},
-      {kOnce, {{transforms::find_restored_cuts}, false}},
+      {kOnce, kRows, {{&transforms::kRepetition, &transforms::kSharedOperands}, false}},
+      {kOnce, {{&transforms::kFlatBatches}, false}},
+      {kOnce, {{&transforms::kShiftedJoins}, false}},
+      {kOnce, {{&transforms::kRestoredCuts}, false}},
       {kOnce,
-       {{transforms::find_offsets, transforms::find_rows_of_products,
-         transforms::find_joined_reshapes},
+       {{&transforms::kOffsets, &transforms::kRowsOfProducts, &transforms::kJoinedReshapes},
         false}}};
   return kStarts;
 }
 
 std::span<const PlanMove> plan_orders() {
   static const std::vector<PlanMove> kOrders{
-      {{transforms::find_contractions, transforms::find_moves, transforms::find_moved_pads,
-        transforms::find_factors, transforms::find_strided_products,
-        transforms::find_steps_of_products}},
-      before_products({transforms::find_windows, transforms::find_composed_windows,
-                       transforms::find_stepped_windows, transforms::find_linear_maps,
-                       transforms::find_towers}),
-      before_products({transforms::find_strided_products, transforms::find_towers,
-                       transforms::find_windows, transforms::find_composed_windows,
-                       transforms::find_linear_maps}),
-      before_products({transforms::find_passing_parts, transforms::find_composed_windows,
-                       transforms::find_windows, transforms::find_blocks,
-                       transforms::find_linear_maps}),
-      before_products({transforms::find_scaled_products}),
-      before_products({transforms::find_windows, transforms::find_composed_windows,
-                       transforms::find_stepped_windows, transforms::find_affine_maps,
-                       transforms::find_towers}),
-      before_products({transforms::find_linear_maps, transforms::find_factored_sums,
-                       transforms::find_scaled_products},
-                      transforms::kFactoredPrefix)};
+      {{&transforms::kProductOrders, &transforms::kLayoutChanges, &transforms::kMovedPads,
+        &transforms::kFactors, &transforms::kEinsums, &transforms::kReshapesBehindProducts}},
+      before_products({&transforms::kCommonWindows, &transforms::kComposedWindows,
+                       &transforms::kSteppedWindows, &transforms::kLinearMaps,
+                       &transforms::kSiblingBatches}),
+      before_products({&transforms::kEinsums, &transforms::kSiblingBatches,
+                       &transforms::kCommonWindows, &transforms::kComposedWindows,
+                       &transforms::kLinearMaps}),
+      before_products({&transforms::kPassingParts, &transforms::kComposedWindows,
+                       &transforms::kCommonWindows, &transforms::kBlockDiagonals,
+                       &transforms::kLinearMaps}),
+      before_products({&transforms::kScaledProducts}),
+      before_products({&transforms::kCommonWindows, &transforms::kComposedWindows,
+                       &transforms::kSteppedWindows, &transforms::kAffineMaps,
+                       &transforms::kSiblingBatches}),
+      before_products(
+          {&transforms::kLinearMaps, &transforms::kFactoredSums, &transforms::kScaledProducts},
+          transforms::kFactoredPrefix)};
   return kOrders;
 }
 

@@ -6,15 +6,13 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::search {
 
-using PlanFinder = std::vector<transforms::RewriteSequence> (*)(const core::Graph&);
-
 struct PlanMove {
   /// One after the other; where they must pay, again as long as they do.
-  std::vector<PlanFinder> finders;
+  std::vector<const transforms::Transform*> transforms;
   /// Whether plans are taken only where they pay. Others make room for plans of other kinds.
   bool must_pay = true;
   /// How the name of a rule begins without which this leads to what others lead to.

@@ -367,15 +367,15 @@ Candidate PlanTaker::take(const Candidate& from, std::span<const transforms::Rew
   return std::move(best->candidate);
 }
 
-Candidate PlanTaker::take(const Candidate& from, PlanFinder find, const ObjectiveStage& stage,
-                          const std::function<bool()>& stopped) {
+Candidate PlanTaker::take(const Candidate& from, const transforms::Transform& transform,
+                          const ObjectiveStage& stage, const std::function<bool()>& stopped) {
   Taken* known = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    known = &taken_[{hash_with_steps(from), find}];
+    known = &taken_[{hash_with_steps(from), &transform}];
   }
   std::call_once(known->once, [&] {
-    Candidate next = take(from, find(from.graph), stage, stopped);
+    Candidate next = take(from, transform.find(from.graph), stage, stopped);
     if (next.steps.size() > from.steps.size()) known->better = std::move(next);
   });
   return known->better ? *known->better : from;

@@ -53,9 +53,9 @@ class PlanTaker {
   /// the steps before are tried.
   Candidate take(const Candidate& from, std::span<const transforms::RewriteSequence> plans,
                  const ObjectiveStage& stage, const std::function<bool()>& stopped);
-  /// Of the plans that the finder finds. What they make of a graph is remembered.
-  Candidate take(const Candidate& from, PlanFinder find, const ObjectiveStage& stage,
-                 const std::function<bool()>& stopped);
+  /// Of the plans that the transform finds. What they make of a graph is remembered.
+  Candidate take(const Candidate& from, const transforms::Transform& transform,
+                 const ObjectiveStage& stage, const std::function<bool()>& stopped);
   /// With all of them carried out that can be, as far as all steps of each can, whatever it costs.
   Candidate carry_out(const Candidate& from, std::span<const transforms::RewriteSequence> plans,
                       const ObjectiveStage& stage);
@@ -134,7 +134,7 @@ class PlanTaker {
   /// than all else.
   std::map<std::string, std::shared_ptr<const rules::Rule>> drafts_, older_drafts_;
   /// By hash of the graph and of the steps that have led to it.
-  std::map<std::pair<std::uint64_t, PlanFinder>, Taken> taken_;
+  std::map<std::pair<std::uint64_t, const transforms::Transform*>, Taken> taken_;
   /// Remembers where NaN and infinities matter in the last graphs, by hash with ids.
   mutable std::map<std::uint64_t, std::shared_ptr<const ops::SpecialValues>> known_specials_;
 };

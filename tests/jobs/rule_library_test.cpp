@@ -9,6 +9,8 @@
 #include "rules/rule/families.h"
 #include "tests/support/graphs.h"
 #include "tests/support/temporary_folder.h"
+#include "transforms/receptive/mirrors.h"
+#include "transforms/registry/registry.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -113,6 +115,31 @@ TEST(RuleLibrary, AFileIsReadOnceHoweverItIsNamed) {
   RuleRequest request;
   request.files = {shipped.string(), copy};
   EXPECT_EQ(names_in(request).size(), names_in({}).size());
+}
+
+TEST(Transforms, AreLeftOutByName) {
+  const auto all = transforms::transforms();
+  EXPECT_EQ(tried_transforms(RuleRequest()).size(), all.size());
+  for (const transforms::Transform* const transform : all) {
+    RuleRequest request;
+    request.skip = {std::string(transform->name)};
+    const auto tried = tried_transforms(request);
+    EXPECT_EQ(tried.size(), all.size() - 1) << transform->name;
+    EXPECT_EQ(std::ranges::count(tried, transform), 0) << transform->name;
+    EXPECT_THAT(tried_transforms(only(request.skip.front())), testing::ElementsAre(transform));
+  }
+}
+
+/// Whoever names a rule that a transform makes means the transform's work, too.
+TEST(Transforms, AreTriedForTheSakeOfTheirRules) {
+  const RuleRequest request = only("mirror_of_conv");
+  EXPECT_THAT(tried_transforms(request), testing::ElementsAre(&transforms::kMirrors));
+  rules::Rule mirror, other;
+  mirror.name = mirror.base_name = "mirror_of_conv";
+  other.name = other.base_name = "mirror_of_relu";
+  EXPECT_TRUE(admits_made(request)(mirror));
+  EXPECT_FALSE(admits_made(request)(other));
+  EXPECT_TRUE(admits_made(only("mirrors"))(other));
 }
 
 }  // namespace

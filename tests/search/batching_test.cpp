@@ -63,8 +63,9 @@ std::vector<std::string> rules_of_steps(const Candidate& candidate) {
 
 class Batching : public ::testing::Test {
  protected:
-  explicit Batching(core::Graph graph = joined_heads(), PlanFinder find = transforms::find_towers)
-      : graph_(std::move(graph)), find_(find), rules_(std::vector<rules::Rule>{}),
+  explicit Batching(core::Graph graph = joined_heads(),
+                    const transforms::Transform& transform = transforms::kSiblingBatches)
+      : graph_(std::move(graph)), transform_(transform), rules_(std::vector<rules::Rule>{}),
         admission_(rules_) {}
 
   Candidate batched(bool stopped = false) {
@@ -75,7 +76,7 @@ class Batching : public ::testing::Test {
     PlanTaker plans(admission_, objective, {});
     core::Crew crew(1);
     for (;;) {
-      Candidate found = plans.take(from, find_(graph_), stage, [=] { return stopped; });
+      Candidate found = plans.take(from, transform_.find(graph_), stage, [=] { return stopped; });
       if (plans.prove(found, crew)) return found;
     }
   }
@@ -102,7 +103,7 @@ class Batching : public ::testing::Test {
   }
 
   const core::Graph graph_;
-  const PlanFinder find_;
+  const transforms::Transform& transform_;
   const rules::RuleSet rules_;
   verifier::Admission admission_;
   const std::unique_ptr<cost::CostModel> cost_ = cost::make_roofline_cost(runtime::Fusion::kFull);
@@ -162,7 +163,7 @@ class ScalesOfADetector : public Batching {
   y = concat(ar, br; axis=1)
   return y
 )"),
-                 transforms::find_uneven_joins) {}
+                 transforms::kUnevenConcats) {}
 };
 
 TEST_F(ScalesOfADetector, AreDecodedTogether) {

@@ -157,9 +157,9 @@ class LeftOutPlans : public ::testing::Test {
     whole.take_all_plans();
     Candidate now{graph, cost->graph_cost(graph).total_us, {}, objective.score(graph, stage)};
     for (const PlanMove& move : plan_moves()) {
-      for (const PlanFinder find : move.finders) {
-        Candidate next = quick.take(now, find, stage, [] { return false; });
-        const Candidate other = whole.take(now, find, stage, [] { return false; });
+      for (const transforms::Transform* const transform : move.transforms) {
+        Candidate next = quick.take(now, *transform, stage, [] { return false; });
+        const Candidate other = whole.take(now, *transform, stage, [] { return false; });
         ASSERT_EQ(next.graph.hash(), other.graph.hash());
         ASSERT_EQ(next.cost_us, other.cost_us);
         ASSERT_EQ(next.steps.size(), other.steps.size());

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -16,5 +16,7 @@ inline constexpr std::string_view kCommonPrefix = "common_";
 /// carried out. What is only done to constants is no gain, but what reads them is seen to read the
 /// same. Complexity: linear in the graph.
 std::vector<RewriteSequence> find_common_nodes(const core::Graph& graph);
+inline constexpr Transform kCommonNodes{
+    "common_nodes", "nodes that compute the same become one", find_common_nodes, {kCommonPrefix}};
 
 }  // namespace soapstone::transforms

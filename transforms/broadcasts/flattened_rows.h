@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -16,5 +16,9 @@ inline constexpr std::string_view kRowsPrefix = "rows_of_";
 /// A plan for each reshape of rows that are repeated or chosen, by itself no gain. Complexity:
 /// linear in the graph.
 std::vector<RewriteSequence> find_flattened_rows(const core::Graph& graph);
+inline constexpr Transform kFlattenedRows{"flattened_rows",
+                                          "rows that are repeated or chosen keep their dimensions",
+                                          find_flattened_rows,
+                                          {kRowsPrefix}};
 
 }  // namespace soapstone::transforms

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -15,5 +15,7 @@ inline constexpr std::string_view kRepetitionPrefix = "repeated_";
 
 /// A plan for each part of the graph that repetitions connect. Complexity: linear in the graph.
 std::vector<RewriteSequence> find_repetition(const core::Graph& graph);
+inline constexpr Transform kRepetition{
+    "repetition", "what is repeated is computed once", find_repetition, {kRepetitionPrefix}};
 
 }  // namespace soapstone::transforms

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -19,5 +19,9 @@ inline constexpr std::string_view kConstantsPrefix = "constants_of_";
 /// directly behind a product of matrices, in front of a residual. Sizes must be known. Complexity:
 /// linear in the graph.
 std::vector<RewriteSequence> find_constant_terms(const core::Graph& graph);
+inline constexpr Transform kConstantTerms{"constant_terms",
+                                          "constants of a sum or product stand together",
+                                          find_constant_terms,
+                                          {kConstantsPrefix}};
 
 }  // namespace soapstone::transforms

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -22,13 +22,23 @@ inline constexpr std::string_view kStridedPrefix = "strided_product_of_";
 /// A plan for each product of three to eight tensors that another order makes cheaper. Complexity:
 /// 3 to the power of the number of tensors, for each product.
 std::vector<RewriteSequence> find_contractions(const core::Graph& graph);
+inline constexpr Transform kProductOrders{"product_orders",
+                                          "products of several tensors in the cheapest order",
+                                          find_contractions,
+                                          {kContractionPrefix}};
 
 /// The same with products and quotients of elements, which scale rows and columns, and with sums.
 /// What others read is computed again.
 std::vector<RewriteSequence> find_scaled_products(const core::Graph& graph);
+inline constexpr Transform kScaledProducts{"scaled_products",
+                                           "likewise, with scales and sums between",
+                                           find_scaled_products,
+                                           {kScaledPrefix}};
 
 /// A plan for each product of two to eight tensors with transposes in it that is in the best order:
 /// einsums without any, a gain where kernels read and write any strides. Complexity: the same.
 std::vector<RewriteSequence> find_strided_products(const core::Graph& graph);
+inline constexpr Transform kEinsums{
+    "einsums", "transposes become part of a product", find_strided_products, {kStridedPrefix}};
 
 }  // namespace soapstone::transforms

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -17,5 +17,9 @@ inline constexpr std::string_view kFactoredPrefix = "factored_sum_of_";
 /// Complexity: of each node, that of writing out up to 24 terms and of a few hundred orders of
 /// products.
 std::vector<RewriteSequence> find_factored_sums(const core::Graph& graph);
+inline constexpr Transform kFactoredSums{"factored_sums",
+                                         "sums of products with a common factor",
+                                         find_factored_sums,
+                                         {kFactoredPrefix}};
 
 }  // namespace soapstone::transforms

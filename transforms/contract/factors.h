@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -15,5 +15,7 @@ inline constexpr std::string_view kFactorPrefix = "factor_of_";
 /// A plan for each factor that constants in front of it can take. Complexity: linear in the graph
 /// for each factor.
 std::vector<RewriteSequence> find_factors(const core::Graph& graph);
+inline constexpr Transform kFactors{
+    "factors", "constants in front take a factor", find_factors, {kFactorPrefix}};
 
 }  // namespace soapstone::transforms

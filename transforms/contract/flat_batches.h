@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -16,5 +16,10 @@ inline constexpr std::string_view kFlatBatchPrefix = "flat_batch_of_";
 /// A plan for each matrix that several batches of weights of one size multiply, by itself no gain.
 /// Complexity: linear in the graph.
 std::vector<RewriteSequence> find_flat_batches(const core::Graph& graph);
+inline constexpr Transform kFlatBatches{
+    "flat_batches",
+    "batches of weights that one matrix multiplies become one matrix",
+    find_flat_batches,
+    {kFlatBatchPrefix}};
 
 }  // namespace soapstone::transforms

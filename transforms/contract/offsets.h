@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -17,5 +17,7 @@ inline constexpr std::string_view kOffsetPrefix = "offset_behind_";
 /// are linear in the sum follow, with a product among them. No gain by themselves: the constant may
 /// become larger. Complexity: linear in the graph.
 std::vector<RewriteSequence> find_offsets(const core::Graph& graph);
+inline constexpr Transform kOffsets{
+    "offsets", "what is added is taken past linear operators", find_offsets, {kOffsetPrefix}};
 
 }  // namespace soapstone::transforms

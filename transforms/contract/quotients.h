@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -16,5 +16,7 @@ inline constexpr std::string_view kQuotientPrefix = "quotient_of_";
 /// tensors: what it is the inverse of divides in each. Sizes must be known. Complexity: linear in
 /// the graph.
 std::vector<RewriteSequence> find_quotients(const core::Graph& graph);
+inline constexpr Transform kQuotients{
+    "quotients", "a product with an inverse becomes a division", find_quotients, {kQuotientPrefix}};
 
 }  // namespace soapstone::transforms

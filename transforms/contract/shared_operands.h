@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -15,5 +15,9 @@ inline constexpr std::string_view kSharedPrefix = "shared_by_";
 
 /// A plan for each such product of two. Complexity: linear in the graph.
 std::vector<RewriteSequence> find_shared_operands(const core::Graph& graph);
+inline constexpr Transform kSharedOperands{"shared_operands",
+                                           "products with one operand in common become one",
+                                           find_shared_operands,
+                                           {kSharedPrefix}};
 
 }  // namespace soapstone::transforms

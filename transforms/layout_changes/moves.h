@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 #include "transforms/views/view.h"
 
 namespace soapstone::transforms {
@@ -17,6 +17,11 @@ inline constexpr std::string_view kMovesPrefix = "moves_of_";
 /// A plan for each part of the graph that moves connect. Complexity: linear in the graph, but for
 /// the pieces of joins.
 std::vector<RewriteSequence> find_moves(const core::Graph& graph);
+inline constexpr Transform kLayoutChanges{
+    "layout_changes",
+    "reshapes, transposes and cuts are taken past what is done to elements",
+    find_moves,
+    {kMovesPrefix}};
 
 /// Whether the node reshapes or transposes.
 bool is_move(const core::Node& node);

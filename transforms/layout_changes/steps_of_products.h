@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
+#include "transforms/layout_changes/moves.h"
 
 namespace soapstone::transforms {
 
@@ -13,9 +14,19 @@ namespace soapstone::transforms {
 /// node behind it that does the same to each element. Other operands are reshaped likewise. Their
 /// rules have the prefix of moves. Complexity: for each reshape, linear in the nodes moved.
 std::vector<RewriteSequence> find_steps_of_products(const core::Graph& graph);
+inline constexpr Transform kReshapesBehindProducts{
+    "reshapes_behind_products",
+    "a reshape is taken past what is done to a product",
+    find_steps_of_products,
+    {kMovesPrefix}};
 
 /// Likewise, and constants are repeated as the shape needs it. That hides from other finders that a
 /// constant is small, so it is for the end.
 std::vector<RewriteSequence> find_steps_with_repeated_constants(const core::Graph& graph);
+inline constexpr Transform kReshapesWithRepeatedConstants{
+    "reshapes_with_repeated_constants",
+    "likewise, where constants are repeated for it",
+    find_steps_with_repeated_constants,
+    {kMovesPrefix}};
 
 }  // namespace soapstone::transforms

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -17,5 +17,10 @@ inline constexpr std::string_view kUnevenPrefix = "uneven_join_of_";
 /// along other dimensions between them. Dimensions of the joined tensors may lie apart there which
 /// the join has as one. Complexity: nodes behind each join times nodes of the graph.
 std::vector<RewriteSequence> find_uneven_joins(const core::Graph& graph);
+inline constexpr Transform kUnevenConcats{
+    "uneven_concats",
+    "tensors of unlike sizes are joined before the same is done to each",
+    find_uneven_joins,
+    {kUnevenPrefix}};
 
 }  // namespace soapstone::transforms

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -17,5 +17,9 @@ inline constexpr std::string_view kBlocksPrefix = "blocks_of_";
 /// end apart: the steps of each are a plan. Complexity: nodes of all towers times nodes of the
 /// graph.
 std::vector<RewriteSequence> find_blocks(const core::Graph& graph);
+inline constexpr Transform kBlockDiagonals{"block_diagonals",
+                                           "operators side by side become one wide operator",
+                                           find_blocks,
+                                           {kBlocksPrefix}};
 
 }  // namespace soapstone::transforms

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
+#include "transforms/pack/blocks.h"
 
 namespace soapstone::transforms {
 
@@ -15,5 +16,10 @@ namespace soapstone::transforms {
 /// begin with kBlocksPrefix. At most 200 tensors are looked at
 /// for a join.
 std::vector<RewriteSequence> find_passing_parts(const core::Graph& graph);
+inline constexpr Transform kPassingParts{
+    "passing_parts",
+    "parts of a split that merely pass are computed with the others",
+    find_passing_parts,
+    {kBlocksPrefix}};
 
 }  // namespace soapstone::transforms

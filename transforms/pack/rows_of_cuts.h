@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
+#include "transforms/pack/blocks.h"
 
 namespace soapstone::transforms {
 
@@ -15,5 +16,9 @@ namespace soapstone::transforms {
 /// at most four deep. As everywhere where a piece becomes a product, what is infinite or no number
 /// in one feature is no number in all of them. The names of its rules begin with kBlocksPrefix.
 std::vector<RewriteSequence> find_rows_of_cuts(const core::Graph& graph);
+inline constexpr Transform kRowsOfCuts{"rows_of_cuts",
+                                       "functions of pieces of one row become one product",
+                                       find_rows_of_cuts,
+                                       {kBlocksPrefix}};
 
 }  // namespace soapstone::transforms

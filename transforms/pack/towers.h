@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -21,5 +21,9 @@ inline constexpr std::string_view kBatchingPrefix = "batch_of_";
 /// apart: the steps of a pack are a plan. A node may stand in several packs. Complexity: nodes of
 /// all packs times nodes of the graph.
 std::vector<RewriteSequence> find_towers(const core::Graph& graph);
+inline constexpr Transform kSiblingBatches{"sibling_batches",
+                                           "operators side by side become one with a batch more",
+                                           find_towers,
+                                           {kBatchingPrefix}};
 
 }  // namespace soapstone::transforms

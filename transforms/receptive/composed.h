@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
+#include "transforms/receptive/windows.h"
 
 namespace soapstone::transforms {
 
@@ -15,5 +16,9 @@ namespace soapstone::transforms {
 /// whose channels are the places of blocks: its stride is that of the blocks. Complexity: linear in
 /// the graph.
 std::vector<RewriteSequence> find_composed_windows(const core::Graph& graph);
+inline constexpr Transform kComposedWindows{"composed_windows",
+                                            "a convolution of a convolution becomes one",
+                                            find_composed_windows,
+                                            {kWindowPrefix}};
 
 }  // namespace soapstone::transforms

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -18,5 +18,9 @@ inline constexpr std::string_view kMirrorPrefix = "mirror_of_";
 /// then one for each of them, if they are at most 50. Without plans that never get rid of a mirror.
 /// Complexity: for each plan, linear in the graph.
 std::vector<RewriteSequence> find_mirrors(const core::Graph& graph);
+inline constexpr Transform kMirrors{"mirrors",
+                                    "mirrors of an image are taken past what is done to it",
+                                    find_mirrors,
+                                    {kMirrorPrefix}};
 
 }  // namespace soapstone::transforms

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
+#include "transforms/receptive/windows.h"
 
 namespace soapstone::transforms {
 
@@ -16,5 +17,9 @@ std::vector<RewriteSequence> find_shifted_sums(const core::Graph& graph);
 /// A plan for each such join. Between products of frames, dimensions change places twice for each,
 /// until moves have taken that out again: what one of them costs does not say whether it pays.
 std::vector<RewriteSequence> find_shifted_joins(const core::Graph& graph);
+inline constexpr Transform kShiftedJoins{"shifted_joins",
+                                         "joins of shifted slices become a convolution",
+                                         find_shifted_joins,
+                                         {kWindowPrefix}};
 
 }  // namespace soapstone::transforms

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
+#include "transforms/receptive/windows.h"
 
 namespace soapstone::transforms {
 
@@ -13,5 +14,9 @@ namespace soapstone::transforms {
 /// each mean of windows of a convolution's result: the kernel is spread over the window.
 /// Complexity: linear in the graph.
 std::vector<RewriteSequence> find_stepped_windows(const core::Graph& graph);
+inline constexpr Transform kSteppedWindows{"stepped_windows",
+                                           "a convolution computes only the places that are read",
+                                           find_stepped_windows,
+                                           {kWindowPrefix}};
 
 }  // namespace soapstone::transforms

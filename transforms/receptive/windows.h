@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -16,5 +16,9 @@ inline constexpr std::string_view kWindowPrefix = "window_of_";
 /// Plans for the convolutions that read one image, and for those in one sum. Complexity: linear in
 /// the graph.
 std::vector<RewriteSequence> find_windows(const core::Graph& graph);
+inline constexpr Transform kCommonWindows{"common_windows",
+                                          "convolutions of one image, or in one sum, become one",
+                                          find_windows,
+                                          {kWindowPrefix}};
 
 }  // namespace soapstone::transforms

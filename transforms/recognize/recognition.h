@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -17,5 +17,10 @@ inline constexpr std::string_view kNamedPrefix = "named_";
 /// A plan for each such part: norms, then softmaxes, then functions of one tensor; what is in a
 /// part is in no later one. Complexity: tensors times the nodes of a part.
 std::vector<RewriteSequence> find_named_functions(const core::Graph& graph);
+inline constexpr Transform kNamedFunctions{
+    "named_functions",
+    "what is written out becomes the operator that computes it",
+    find_named_functions,
+    {kNamedPrefix}};
 
 }  // namespace soapstone::transforms

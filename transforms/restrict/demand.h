@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -16,5 +16,7 @@ inline constexpr std::string_view kDemandPrefix = "part_of_";
 /// A plan for each part of the graph of whose results only pieces are read. Complexity: linear in
 /// the graph, and an analysis of each operator of such a part.
 std::vector<RewriteSequence> find_demand(const core::Graph& graph);
+inline constexpr Transform kSlices{
+    "slices", "what no slice reads is not computed", find_demand, {kDemandPrefix}};
 
 }  // namespace soapstone::transforms

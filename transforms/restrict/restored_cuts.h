@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
+#include "transforms/restrict/demand.h"
 
 namespace soapstone::transforms {
 
@@ -15,5 +16,7 @@ namespace soapstone::transforms {
 /// by itself, but products are then alike that differed in size. The names of its rules begin with
 /// kDemandPrefix.
 std::vector<RewriteSequence> find_restored_cuts(const core::Graph& graph);
+inline constexpr Transform kRestoredCuts{
+    "restored_cuts", "products of unlike pieces become alike", find_restored_cuts, {kDemandPrefix}};
 
 }  // namespace soapstone::transforms

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "transforms/base/rewrite_sequence.h"
+#include "transforms/base/transform.h"
 
 namespace soapstone::transforms {
 
@@ -17,5 +17,9 @@ inline constexpr std::string_view kSeparationPrefix = "parts_of_";
 /// them or not, where something is done to each element of a part. Complexity: an analysis for each
 /// part of these operators.
 std::vector<RewriteSequence> find_separation(const core::Graph& graph);
+inline constexpr Transform kSeparation{"separation",
+                                       "a product whose parts go apart becomes several",
+                                       find_separation,
+                                       {kSeparationPrefix}};
 
 }  // namespace soapstone::transforms
