@@ -1,6 +1,9 @@
 // See rules_report.h.
 #include "cli/optimize/rules_report.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -25,6 +28,13 @@ std::string evidence_text(const rules::Rule& rule) {
 
 std::string edges_text(const rules::Rule& rule) {
   return rule.edges ? rules::to_string(*rule.edges) : "unknown";
+}
+
+std::vector<std::string_view> prefixes_of(const transforms::Transform& transform) {
+  std::vector<std::string_view> prefixes;
+  std::ranges::copy_if(transform.prefixes, std::back_inserter(prefixes),
+                       [](std::string_view prefix) { return !prefix.empty(); });
+  return prefixes;
 }
 
 std::string transforms_text(const Transforms& transforms) {
@@ -74,7 +84,9 @@ std::string rules_json(const jobs::LoadedRules& loaded, const Transforms& transf
     }
   }
   for (const auto* const transform : transforms)
-    json.push_back({{"transform", transform->name}, {"description", transform->summary}});
+    json.push_back({{"transform", transform->name},
+                    {"description", transform->summary},
+                    {"rules_begin_with", prefixes_of(*transform)}});
   return json_text(json);
 }
 
