@@ -61,8 +61,10 @@ core::Status save_checkpoint(const std::string& path, const PreparedRun& prepare
 core::Status load_checkpoint(const std::string& path, PreparedRun& prepared) {
   SOAPSTONE_ASSIGN_OR_RETURN(const Arrays arrays, models::read_npz(path));
   const core::Literal* const steps = find(arrays, kSteps);
-  if (!steps || steps->data_type() != core::DataType::kInt64 || !steps->dims().empty())
-    return core::invalid_input(fmt::format("it is no checkpoint: there is no '{}'", kSteps))
+  if (!steps || steps->data_type() != core::DataType::kInt64 || !steps->dims().empty() ||
+      steps->to_doubles()[0] < 0)
+    return core::invalid_input(
+               fmt::format("it is no checkpoint: there is no number of steps '{}'", kSteps))
         .at(path);
   for (const RunResult& result : prepared.results) {
     const auto replaced = prepared.training->replaced.find(result.tensor);

@@ -39,8 +39,10 @@ core::Status check_training(const RunPlanRequest& request, const parallel::PlanD
   return refuse_dropouts(notes.dropouts, request.model.model);
 }
 
-/// A step's results are called as what they replace.
-std::string name_of_result(const PreparedRun& prepared, std::size_t number) {
+/// A model's results are called as in its file, a step's as what they replace.
+std::string name_of_result(const PreparedRun& prepared,
+                           const std::vector<std::string>& names_in_file, std::size_t number) {
+  if (!prepared.training && number < names_in_file.size()) return names_in_file[number];
   const core::Graph& whole = prepared.model.whole;
   const core::TensorId output = whole.outputs()[number];
   if (prepared.training)
@@ -136,11 +138,13 @@ core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::P
   const core::Graph& graph = planned.graph;
   SOAPSTONE_ASSIGN_OR_RETURN(prepared.programs,
                              parallel::lower(graph, run.loops, planned.is_weight, run.cuts));
+  const std::vector<std::string> names_in_file = models::output_names(*planned.header);
   const std::vector<bool> behind = parallel::behind_cut_sums(graph, run.loops, run.cuts);
   for (std::size_t k = 0; k < graph.outputs().size(); ++k) {
     const core::TensorId output = graph.outputs()[k];
-    prepared.results.push_back({output, name_of_result(prepared, k), graph.tensor(output).type,
-                                behind[output.index()], accepted_error(prepared, output)});
+    prepared.results.push_back({output, name_of_result(prepared, names_in_file, k),
+                                graph.tensor(output).type, behind[output.index()],
+                                accepted_error(prepared, output)});
   }
   prepared.names = parallel::tensor_names(graph);
   if (!request.training.resume.empty())
@@ -216,13 +220,18 @@ std::map<core::TensorId, core::LiteralPtr> numbers_of_step(const PreparedTrainin
   return numbers;
 }
 
+std::size_t batch_of_run(const PreparedRun& prepared, int number) {
+  const std::int64_t before = prepared.training ? prepared.training->steps_before : 0;
+  return static_cast<std::size_t>(before + number) % prepared.batches.size();
+}
+
 std::vector<core::Literal> whole_inputs(const PreparedRun& prepared) {
   if (!prepared.training) return prepared.batches.front();
   const auto numbers = numbers_of_step(*prepared.training, prepared.training->steps_before + 1);
   std::vector<core::Literal> inputs;
   for (const core::TensorId id : prepared.model.whole.inputs()) {
     core::LiteralPtr value = held_value(prepared, id);
-    if (!value) value = data_value(prepared, id, 0);
+    if (!value) value = data_value(prepared, id, batch_of_run(prepared, 0));
     inputs.push_back(*(value ? value : numbers.at(id)));
   }
   return inputs;
