@@ -222,6 +222,22 @@ class Plan(unittest.TestCase):
         self.assertTrue(named["was_rehearsed"])
         self.assertNotIn("strategies", named)
 
+    def test_a_plan_that_was_rehearsed_fits_if_its_programs_do(self):
+        model = ("mlp", "--batch", "32", "--set", "hidden=64", "--train")
+        words = ("--topology", "local", "--devices", "1", "--costs", "measured", "--cost-db", self.folder / "costs.db")
+        report = self.report(*model, *words)
+        planned_mb, rehearsed_mb = sum(report["memory_mb"].values()), report["peak_memory_mb"]
+        self.assertLess(planned_mb, rehearsed_mb)  # A limit in between seems to be enough, and is not.
+        limit = (planned_mb + rehearsed_mb) / 2 * 1e6 / 2**30
+        done = run("plan-graph", *model, *words, "--memory-limit", limit, "--json", "-")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertFalse(report["fits"])
+        for other in report["strategies"]:
+            self.assertTrue(other["was_rehearsed"])
+            self.assertFalse(other["fits"], other["name"])
+        self.assertIsNone(report["speedup_over_data_parallel"])
+
     def test_costs_that_nobody_measured(self):
         measured = ("--costs", "measured", "--cost-db", self.folder / "costs.db")
         self.fails(7, "there are no measured costs of 'h200'", *SMALL, "--topology", "dgx-h200x1", *measured)
