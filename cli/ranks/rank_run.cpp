@@ -25,6 +25,11 @@ extern "C" void handle_termination(int) {
   _exit(128 + SIGTERM);
 }
 
+extern "C" void stop_at_termination(int) {
+  (void)!write(STDERR_FILENO, last_words().data(), last_words().size());
+  stop_session();
+}
+
 void announce_termination(std::string_view hint) {
   last_words() = "\nerror: mpirun ends the run: it was interrupted, or another rank has died\n";
   if (!hint.empty()) last_words() += fmt::format("hint: {}\n", hint);
@@ -42,7 +47,10 @@ core::Status run_on_ranks(const RankRun& run,
   if (run.launch.is_alone()) return body(nullptr);
   if (run.launch.rank == 0) {
     announce_termination(run.hint);
-  } else {
+  }
+  if (run.stops) {
+    std::signal(SIGTERM, stop_at_termination);
+  } else if (run.launch.rank > 0) {
     std::signal(SIGTERM, SIG_DFL);  // mpirun waits two seconds at most
   }
   parallel::MpiOptions options{.waiting = run.waiting, .time_limit = run.time_limit};

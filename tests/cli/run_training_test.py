@@ -94,6 +94,18 @@ class RunTraining(unittest.TestCase):
         self.fails(3, "'labels' has another type or shape", self.data, *MODEL, "--virtual", "--inputs",
                    self.folder / "wrong.npz")
 
+    def test_a_run_goes_on_with_the_batch_that_is_next(self):
+        random = np.random.default_rng(4)
+        batches = self.folder / "three.npz"
+        np.savez(batches, x=random.standard_normal((3, 8, 6)).astype(np.float32), labels=random.integers(0, 4, (3, 8)))
+        whole, expected = self.checkpoint("whole.npz", self.data, "5", "--inputs", batches)
+        self.checkpoint("first.npz", self.data, "2", "--inputs", batches)
+        rest, found = self.checkpoint("rest.npz", self.data, "3", "--inputs", batches, "--check",
+                                      "--resume", self.folder / "first.npz")
+        self.assertEqual(whole["losses"][2:], rest["losses"])
+        self.assertTrue(rest["equal"])
+        self.expect_same_bits(expected, found)
+
     def test_the_first_step_is_that_of_one_device(self):
         for plan in (self.data, self.stages):
             report = self.train(plan, "2", "--check")
@@ -121,6 +133,9 @@ class RunTraining(unittest.TestCase):
         np.savez(self.folder / "other.npz", weight=np.zeros(3, np.float32))
         self.fails(3, "it is no checkpoint", self.data, *MODEL, "--virtual", "--resume",
                    self.folder / "other.npz")
+        np.savez(self.folder / "before.npz", **{"soapstone.steps": np.array(-2)})
+        self.fails(3, "it is no checkpoint", self.data, *MODEL, "--virtual", "--resume",
+                   self.folder / "before.npz")
         np.savez(self.folder / "small.npz", **{"soapstone.steps": np.array(2)})
         self.fails(3, "of another model or optimizer", self.data, *MODEL, "--virtual", "--resume",
                    self.folder / "small.npz")
@@ -139,6 +154,20 @@ class RunTraining(unittest.TestCase):
             steps = int(arrays["soapstone.steps"])
         self.assertGreater(steps, 0)
         self.assertEqual(self.train(self.data, "1", "--resume", path)["steps_before"], steps)
+
+    @unittest.skipUnless(MPIRUN, "there is no mpirun")
+    def test_interrupted_processes_leave_a_checkpoint(self):
+        path = self.folder / "processes.npz"
+        process = subprocess.Popen(
+            [MPIRUN, "-n", "2", BIN_DIR / "run-plan", self.data, *MODEL, "--steps", "1000000", "--checkpoint", path],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **RANKED})
+        with process:
+            commands.wait_for_line(process.stderr, "running")
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=sanitizers.seconds(60))
+        self.assertNotEqual(process.returncode, 0)  # It is mpirun's own.
+        self.assertTrue(path.exists(), stderr)
+        self.train(self.data, "1", "--resume", path)
 
     @unittest.skipUnless(MPIRUN, "there is no mpirun")
     def test_processes_train_with_the_bits_of_threads(self):
