@@ -14,6 +14,7 @@
 #include "parallel/lowering/lowering.h"
 #include "parallel/running/cut_sums.h"
 #include "parallel/running/pieces_of_values.h"
+#include "parallel/topology/presets.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -83,6 +84,19 @@ core::Result<parallel::PlanDocument> read_plan(const RunPlanRequest& request) {
 
 namespace {
 
+/// A plan knows the name of its topology, and not in which file that is.
+core::Result<parallel::Topology> topology_of(const RunPlanRequest& request,
+                                             const parallel::PlanDocument& plan) {
+  if (!request.topology.empty()) return load_topology(request.topology);
+  auto topology = parallel::preset_topology(plan.topology);
+  if (topology) return topology;
+  return core::invalid_input(
+             fmt::format("the plan is for the topology '{}', which is none of the presets",
+                         plan.topology),
+             "give the topology's file in `topology`")
+      .at(request.plan);
+}
+
 /// The graph that ranks run, and how it is cut.
 struct CutRun {
   parallel::GraphLoops loops;
@@ -119,8 +133,7 @@ core::Result<CutRun> cut_model_of(const RunPlanRequest& request, PreparedRun& pr
 
 core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::PlanDocument plan,
                                       const Context& context) {
-  const std::string& name = request.topology.empty() ? plan.topology : request.topology;
-  SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, load_topology(name));
+  SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, topology_of(request, plan));
   PreparedRun prepared{std::move(plan), std::move(topology), {}, {}, {}, {}, {}, {}, {}};
   SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_exact_backend(request.device));
   SOAPSTONE_ASSIGN_OR_RETURN(prepared.model, load_run_model(request.model, *backend, context));

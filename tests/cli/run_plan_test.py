@@ -188,6 +188,17 @@ class RunPlan(unittest.TestCase):
         self.fails(3, "another model", self.pair, other, "--virtual")
         self.fails(3, "another topology", self.pair, self.model, "--virtual", "--topology",
                    "dgx-a100x1")
+        machine = {"version": 1, "name": "two of ours", "devices": [{"kind": "cpu", "count": 2}],
+                   "kinds": [{"name": "cpu", "memory_bytes": 1e9, "memory_bytes_per_s": 1e9, "flops_per_s": {"f32": 1e9}}],
+                   "levels": [{"name": "bus", "size": 2, "latency_us": 1, "bytes_per_s": 1e9}]}
+        topology = self.folder / "machine.json"
+        topology.write_text(json.dumps(machine))
+        plan = self.folder / "ours.json"
+        done = run("plan-graph", self.model, "--topology", topology, "--strategy", "data", "-o", plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        hint = self.fails(3, "the plan is for the topology 'two of ours'", plan, self.model, "--virtual")
+        self.assertIn("give the topology's file in --topology", hint)
+        self.report(plan, self.model, "--virtual", "--steps", "1", "--topology", topology)
         self.fails(3, "absent", self.folder / "absent.json", self.model, "--virtual")
         self.fails(2, "--set", self.pair, self.model, "--virtual", "--set", "layers=2")
 
@@ -222,6 +233,8 @@ class RunPlan(unittest.TestCase):
         self.fails(3, "there is no array for the input", self.pair, self.model, "--virtual", "--inputs",
                    wrong)
         self.fails(2, "--steps", self.pair, self.model, "--virtual", "--steps", "0")
+        for limit in ("0", "1e300", "nan"):
+            self.fails(2, "--time-limit", self.pair, self.model, "--virtual", "--time-limit", limit)
 
     def test_an_interrupted_run_ends_with_130(self):
         process = subprocess.Popen(
