@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -69,9 +70,9 @@ core::Status load_checkpoint(const std::string& path, PreparedRun& prepared) {
   for (const RunResult& result : prepared.results) {
     const auto replaced = prepared.training->replaced.find(result.tensor);
     if (replaced == prepared.training->replaced.end()) continue;
-    const core::Literal* const value = find(arrays, result.name);
-    if (!value || value->data_type() != result.type.data_type ||
-        value->dims() != *core::concrete(result.type.shape))
+    const core::Literal* const array = find(arrays, result.name);
+    const auto value = array ? models::with_type(*array, result.type.data_type) : std::nullopt;
+    if (!value || value->dims() != *core::concrete(result.type.shape))
       return core::invalid_input(
                  fmt::format("it is of another model or optimizer: '{}' is not there, or has "
                              "another type or shape",

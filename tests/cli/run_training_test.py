@@ -10,6 +10,8 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper
 
 import commands
 import sanitizers
@@ -93,6 +95,36 @@ class RunTraining(unittest.TestCase):
         np.savez(self.folder / "wrong.npz", x=batches["x"], labels=batches["labels"][0])
         self.fails(3, "'labels' has another type or shape", self.data, *MODEL, "--virtual", "--inputs",
                    self.folder / "wrong.npz")
+
+    def test_a_damaged_checkpoint_is_refused(self):
+        self.checkpoint("good.npz", self.data, "1")
+        damaged = bytearray((self.folder / "good.npz").read_bytes())
+        with np.load(self.folder / "good.npz") as arrays:
+            name = arrays.files[0]
+            at = damaged.index(arrays[name].tobytes())
+        damaged[at] ^= 1
+        (self.folder / "damaged.npz").write_bytes(damaged)
+        self.fails(3, f"array {name}: is damaged", self.data, *MODEL, "--virtual", "--resume",
+                   self.folder / "damaged.npz")
+
+    def test_weights_of_types_that_numpy_lacks_are_resumed(self):
+        weight = helper.make_tensor("w", TensorProto.BFLOAT16, [6, 4], np.linspace(-1, 1, 24))
+        typed = [helper.make_tensor_value_info(n, TensorProto.BFLOAT16, shape) for n, shape in (("x", [4, 6]), ("y", [4, 4]))]
+        graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", typed[:1], typed[1:], [weight])
+        model, plan = self.folder / "bf16.onnx", self.folder / "bf16.json"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), model)
+        done = run("plan-graph", model, "--train", "--optimizer", "sgd", "--topology", "k80x4-ib", "--devices", "2",
+                   "--strategy", "data", "-o", plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        batch, kept = self.folder / "bf16-batch.npz", self.folder / "bf16.npz"
+        np.savez(batch, x=np.ones((4, 6), np.float32), labels=np.arange(4))
+        words = (plan, model, "--virtual", "--inputs", batch, "--learning-rate", "0.5", "--json", "-", "--checkpoint", kept)
+        losses = []
+        for steps, more in (("3", []), ("1", []), ("2", ["--resume", kept])):
+            done = run("run-plan", *words, "--steps", steps, *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            losses.append(json.loads(done.stdout)["losses"])
+        self.assertEqual(losses[0], losses[1] + losses[2])
 
     def test_a_run_goes_on_with_the_batch_that_is_next(self):
         random = np.random.default_rng(4)
