@@ -150,7 +150,8 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
           .type("COSTS")
           .shows_default();
   add_cost_db_option(line, request.device);
-  line.add("--measure-time", request.measure_s, "Most seconds to measure kernels")
+  line.add("--measure-time", request.measure_s,
+           "Most seconds to measure kernels, and as many to rehearse other strategies")
       .type("S")
       .needs(costs)
       .not_negative()

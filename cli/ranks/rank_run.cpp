@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 
 #include <fmt/format.h>
@@ -25,6 +26,16 @@ extern "C" void handle_termination(int) {
   _exit(128 + SIGTERM);
 }
 
+/// Whether mpirun ends this rank: another one has the reason then.
+std::atomic<bool> is_terminated = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+extern "C" void stop_at_termination(int) {
+  is_terminated = true;
+  (void)!write(STDERR_FILENO, last_words().data(), last_words().size());
+  stop_session();
+}
+
 void announce_termination(std::string_view hint) {
   last_words() = "\nerror: mpirun ends the run: it was interrupted, or another rank has died\n";
   if (!hint.empty()) last_words() += fmt::format("hint: {}\n", hint);
@@ -42,13 +53,16 @@ core::Status run_on_ranks(const RankRun& run,
   if (run.launch.is_alone()) return body(nullptr);
   if (run.launch.rank == 0) {
     announce_termination(run.hint);
-  } else {
+  }
+  if (run.stops) {
+    std::signal(SIGTERM, stop_at_termination);
+  } else if (run.launch.rank > 0) {
     std::signal(SIGTERM, SIG_DFL);  // mpirun waits two seconds at most
   }
   parallel::MpiOptions options{.waiting = run.waiting, .time_limit = run.time_limit};
   options.on_abort = [](const std::string& reason) {
     std::signal(SIGTERM, SIG_DFL);  // mpirun ends this rank, too, and the reason is said once
-    print_error(core::unavailable(reason));
+    if (!is_terminated) print_error(core::unavailable(reason));
   };
   SOAPSTONE_ASSIGN_OR_RETURN(const auto world, parallel::mpi_world(options));
   parallel::Ranks ranks(*world);

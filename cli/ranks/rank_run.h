@@ -23,6 +23,9 @@ struct RankRun {
   /// others: it ends all at once. Other errors must be those of all ranks, or of one that comes
   /// after the last call.
   bool has_own_calls = false;
+  /// The body looks at the session's wish to stop, on all ranks together: it has the two seconds
+  /// that mpirun waits to end what it does.
+  bool stops = false;
 };
 
 /// `body` gets the ranks, or null if this process was started alone, which then never sees MPI. It

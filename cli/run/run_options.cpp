@@ -8,6 +8,7 @@ namespace soapstone::cli {
 namespace {
 
 constexpr int kMostSteps = 1'000'000;
+constexpr double kShortestWaitS = 0.001, kLongestWaitS = 1e6;
 
 void add_training_options(CommandLine& line, jobs::TrainingSettings& training) {
   line.add("--learning-rate", training.learning_rate, "Of a plan that trains")
@@ -71,7 +72,7 @@ void add_run_plan_options(CommandLine& line, RunPlanOptions& options) {
   add_fusion_option(line, request.device.fusion);
   line.add("--time-limit", request.time_limit_s, "Most seconds that a rank waits for another one")
       .type("S")
-      .positive()
+      .between(kShortestWaitS, kLongestWaitS)
       .shows_default();
   add_seed_option(line, request.seed);
   add_common_options(line, options);

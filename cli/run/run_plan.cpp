@@ -49,6 +49,7 @@ core::Status run_as_rank(const cli::RunPlanOptions& options, cli::Session& sessi
     run_of_ranks.waiting = parallel::Waiting::kSpin;
   run_of_ranks.time_limit = std::chrono::milliseconds(limit_ms);
   run_of_ranks.has_own_calls = true;
+  run_of_ranks.stops = true;
   return cli::run_on_ranks(run_of_ranks, [&](parallel::Ranks* ranks) {
     return run(options, session, ranks ? &ranks->collectives() : nullptr);
   });

@@ -122,6 +122,10 @@ class TerminateGuard {
 
 }  // namespace
 
+void stop_session() {
+  if (core::StopToken* const token = interrupted_token.load()) token->request_stop();
+}
+
 void print_error(const core::Error& error) {
   std::fflush(stdout);
   const std::string where = error.where.empty() ? "" : error.where + ": ";

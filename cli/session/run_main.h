@@ -40,6 +40,9 @@ class Session {
 /// `error: where: message` and, on a line of its own, `hint: …`, to stderr.
 void print_error(const core::Error& error);
 
+/// Stops the session as Ctrl-C does, but says nothing. For signal handlers.
+void stop_session();
+
 /// The body's own Status; an exception as an Error. `console`: knows what was being done; may be
 /// null. Errors: kUnavailable if memory runs out, else kInternal.
 core::Status without_exceptions(const std::function<core::Status()>& body,

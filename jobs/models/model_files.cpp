@@ -87,14 +87,14 @@ core::Result<std::vector<core::Literal>> read_inputs(const std::string& path,
           .at(path);
     }
     const core::Literal& value = found->second;
-    if (value.data_type() != tensor.type.data_type ||
-        core::to_shape(value.dims()) != tensor.type.shape) {
+    auto typed = models::with_type(value, tensor.type.data_type);
+    if (!typed || core::to_shape(value.dims()) != tensor.type.shape) {
       return core::invalid_input(fmt::format("the array '{}' is {}{}, but the model reads {}",
                                              tensor.name, core::to_string(value.data_type()),
                                              core::to_string(value.dims()), tensor_text(graph, id)))
           .at(path);
     }
-    inputs.push_back(value);
+    inputs.push_back(*std::move(typed));
   }
   return inputs;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -61,15 +62,17 @@ core::Status save_checkpoint(const std::string& path, const PreparedRun& prepare
 core::Status load_checkpoint(const std::string& path, PreparedRun& prepared) {
   SOAPSTONE_ASSIGN_OR_RETURN(const Arrays arrays, models::read_npz(path));
   const core::Literal* const steps = find(arrays, kSteps);
-  if (!steps || steps->data_type() != core::DataType::kInt64 || !steps->dims().empty())
-    return core::invalid_input(fmt::format("it is no checkpoint: there is no '{}'", kSteps))
+  if (!steps || steps->data_type() != core::DataType::kInt64 || !steps->dims().empty() ||
+      steps->to_doubles()[0] < 0)
+    return core::invalid_input(
+               fmt::format("it is no checkpoint: there is no number of steps '{}'", kSteps))
         .at(path);
   for (const RunResult& result : prepared.results) {
     const auto replaced = prepared.training->replaced.find(result.tensor);
     if (replaced == prepared.training->replaced.end()) continue;
-    const core::Literal* const value = find(arrays, result.name);
-    if (!value || value->data_type() != result.type.data_type ||
-        value->dims() != *core::concrete(result.type.shape))
+    const core::Literal* const array = find(arrays, result.name);
+    const auto value = array ? models::with_type(*array, result.type.data_type) : std::nullopt;
+    if (!value || value->dims() != *core::concrete(result.type.shape))
       return core::invalid_input(
                  fmt::format("it is of another model or optimizer: '{}' is not there, or has "
                              "another type or shape",

@@ -28,7 +28,7 @@ core::Status PreparedRank::run(int number) {
 }
 
 std::vector<core::LiteralPtr> PreparedRank::inputs_of(int number) {
-  const std::size_t batch = static_cast<std::size_t>(number) % prepared_->batches.size();
+  const std::size_t batch = batch_of_run(*prepared_, number);
   if (batch != batch_ || data_.empty()) data_ = data_pieces(*prepared_, rank_, batch);
   batch_ = batch;
   std::vector<core::LiteralPtr> inputs = data_;

@@ -14,6 +14,7 @@
 #include "parallel/lowering/lowering.h"
 #include "parallel/running/cut_sums.h"
 #include "parallel/running/pieces_of_values.h"
+#include "parallel/topology/presets.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -39,8 +40,10 @@ core::Status check_training(const RunPlanRequest& request, const parallel::PlanD
   return refuse_dropouts(notes.dropouts, request.model.model);
 }
 
-/// A step's results are called as what they replace.
-std::string name_of_result(const PreparedRun& prepared, std::size_t number) {
+/// A model's results are called as in its file, a step's as what they replace.
+std::string name_of_result(const PreparedRun& prepared,
+                           const std::vector<std::string>& names_in_file, std::size_t number) {
+  if (!prepared.training && number < names_in_file.size()) return names_in_file[number];
   const core::Graph& whole = prepared.model.whole;
   const core::TensorId output = whole.outputs()[number];
   if (prepared.training)
@@ -81,6 +84,19 @@ core::Result<parallel::PlanDocument> read_plan(const RunPlanRequest& request) {
 
 namespace {
 
+/// A plan knows the name of its topology, and not in which file that is.
+core::Result<parallel::Topology> topology_of(const RunPlanRequest& request,
+                                             const parallel::PlanDocument& plan) {
+  if (!request.topology.empty()) return load_topology(request.topology);
+  auto topology = parallel::preset_topology(plan.topology);
+  if (topology) return topology;
+  return core::invalid_input(
+             fmt::format("the plan is for the topology '{}', which is none of the presets",
+                         plan.topology),
+             "give the topology's file in `topology`")
+      .at(request.plan);
+}
+
 /// The graph that ranks run, and how it is cut.
 struct CutRun {
   parallel::GraphLoops loops;
@@ -117,8 +133,7 @@ core::Result<CutRun> cut_model_of(const RunPlanRequest& request, PreparedRun& pr
 
 core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::PlanDocument plan,
                                       const Context& context) {
-  const std::string& name = request.topology.empty() ? plan.topology : request.topology;
-  SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, load_topology(name));
+  SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, topology_of(request, plan));
   PreparedRun prepared{std::move(plan), std::move(topology), {}, {}, {}, {}, {}, {}, {}};
   SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_exact_backend(request.device));
   SOAPSTONE_ASSIGN_OR_RETURN(prepared.model, load_run_model(request.model, *backend, context));
@@ -136,11 +151,13 @@ core::Result<PreparedRun> prepare_run(const RunPlanRequest& request, parallel::P
   const core::Graph& graph = planned.graph;
   SOAPSTONE_ASSIGN_OR_RETURN(prepared.programs,
                              parallel::lower(graph, run.loops, planned.is_weight, run.cuts));
+  const std::vector<std::string> names_in_file = models::output_names(*planned.header);
   const std::vector<bool> behind = parallel::behind_cut_sums(graph, run.loops, run.cuts);
   for (std::size_t k = 0; k < graph.outputs().size(); ++k) {
     const core::TensorId output = graph.outputs()[k];
-    prepared.results.push_back({output, name_of_result(prepared, k), graph.tensor(output).type,
-                                behind[output.index()], accepted_error(prepared, output)});
+    prepared.results.push_back({output, name_of_result(prepared, names_in_file, k),
+                                graph.tensor(output).type, behind[output.index()],
+                                accepted_error(prepared, output)});
   }
   prepared.names = parallel::tensor_names(graph);
   if (!request.training.resume.empty())
@@ -216,13 +233,18 @@ std::map<core::TensorId, core::LiteralPtr> numbers_of_step(const PreparedTrainin
   return numbers;
 }
 
+std::size_t batch_of_run(const PreparedRun& prepared, int number) {
+  const std::int64_t before = prepared.training ? prepared.training->steps_before : 0;
+  return static_cast<std::size_t>(before + number) % prepared.batches.size();
+}
+
 std::vector<core::Literal> whole_inputs(const PreparedRun& prepared) {
   if (!prepared.training) return prepared.batches.front();
   const auto numbers = numbers_of_step(*prepared.training, prepared.training->steps_before + 1);
   std::vector<core::Literal> inputs;
   for (const core::TensorId id : prepared.model.whole.inputs()) {
     core::LiteralPtr value = held_value(prepared, id);
-    if (!value) value = data_value(prepared, id, 0);
+    if (!value) value = data_value(prepared, id, batch_of_run(prepared, 0));
     inputs.push_back(*(value ? value : numbers.at(id)));
   }
   return inputs;

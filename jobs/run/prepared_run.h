@@ -52,6 +52,9 @@ std::vector<core::LiteralPtr> fixed_pieces(const PreparedRun& prepared, std::siz
 std::vector<core::LiteralPtr> replaced_pieces(const PreparedRun& prepared, std::size_t rank);
 std::vector<core::LiteralPtr> data_pieces(const PreparedRun& prepared, std::size_t rank,
                                           std::size_t batch);
+/// Which batch the run with this number, from 0 on, takes. A run that was resumed takes the one
+/// that the interrupted run would have taken.
+std::size_t batch_of_run(const PreparedRun& prepared, int number);
 /// Inputs of a step that all ranks have alike: its number, from 1 on, and the learning rate.
 std::map<core::TensorId, core::LiteralPtr> numbers_of_step(const PreparedTraining& training,
                                                            std::int64_t step);

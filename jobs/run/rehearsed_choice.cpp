@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/clock.h"
+#include "jobs/base/guard.h"
 #include "jobs/run/prepared_run.h"
 #include "jobs/run/rehearse_plan.h"
 
@@ -35,55 +36,62 @@ class Choice {
   Choice(PlanOutcome& outcome, const PlanRequest& request, const Context& context)
       : outcome_(outcome), request_(request), context_(context), start_s_(core::wall_s()) {}
 
-  core::Status run() {
-    SOAPSTONE_RETURN_IF_ERROR(rehearse_plan(outcome_.plan, outcome_.memory_bytes, outcome_.fits));
-    if (outcome_.plan.strategy == "best") rehearse_rivals();
-    return core::Done{};
+  void run() {
+    context_.announce_results();
+    rehearse_plan(outcome_.plan, outcome_.memory_bytes, outcome_.fits);
+    if (outcome_.plan.strategy == "best" && !outcome_.was_stopped) rehearse_rivals();
   }
 
  private:
-  /// A plan that cannot be rehearsed stays as it is. Errors: kInterrupted.
-  core::Status rehearse_plan(parallel::PlanDocument& plan, double memory_bytes, bool& fits) {
+  /// A plan that cannot be rehearsed stays as it is.
+  void rehearse_plan(parallel::PlanDocument& plan, double memory_bytes, bool& fits) {
     RunPlanRequest run;
     run.model = request_.model;
     run.topology = request_.topology;
     run.training.drop_dropout = true;
-    const auto rehearsed = [&]() -> core::Result<Rehearsal> {
-      SOAPSTONE_ASSIGN_OR_RETURN(const PreparedRun prepared, prepare_run(run, plan, context_));
-      return rehearse(prepared, run.device, context_);
-    }();
+    const auto rehearsed = guarded(context_, [&](const Context& inner) -> core::Result<Rehearsal> {
+      SOAPSTONE_ASSIGN_OR_RETURN(const PreparedRun prepared, prepare_run(run, plan, inner));
+      return rehearse(prepared, run.device, inner);
+    });
     if (!rehearsed) {
-      if (rehearsed.error().code == core::ErrorCode::kInterrupted) return rehearsed.error();
+      if (rehearsed.error().code == core::ErrorCode::kInterrupted) {
+        outcome_.was_stopped = true;
+        return;
+      }
       context_.progress.log(core::LogLevel::kWarning,
                             fmt::format("the plan of '{}' does not run here: {}", plan.strategy,
                                         rehearsed.error().message));
-      return core::Done{};
+      return;
     }
     plan.rehearsed = {rehearsed->figures.step_us, std::ranges::max(rehearsed->peak_bytes)};
     fits = plan.rehearsed->peak_bytes <= memory_bytes;
-    return core::Done{};
   }
 
-  /// From the one that is foretold to be the fastest on.
+  /// From the one that is foretold to be the fastest on. Slow ones follow as long as none runs and
+  /// fits.
   void rehearse_rivals() {
     std::vector<PlanOutcome::Rival*> rivals;
     const double longest_us = kMostLonger * outcome_.plan.time.total_us;
     for (PlanOutcome::Rival& rival : outcome_.rivals)
-      if (rival.fits && (rival.plan.time.total_us <= longest_us || is_data(rival)))
-        rivals.push_back(&rival);
+      if (rival.fits) rivals.push_back(&rival);
     std::ranges::stable_sort(rivals, {},
                              [](const auto* rival) { return rival->plan.time.total_us; });
     std::vector<const parallel::PlanDocument*> known = {&outcome_.plan};
     PlanOutcome::Rival* best = nullptr;
     for (PlanOutcome::Rival* const rival : rivals) {
+      const bool is_slow = rival->plan.time.total_us > longest_us && !is_data(*rival);
+      if (is_slow && (best ? best->fits : outcome_.fits && outcome_.plan.rehearsed)) continue;
       const auto same = std::ranges::find_if(
           known, [&](const auto* other) { return are_same(*other, rival->plan); });
       if (same != known.end()) {
         rival->plan.rehearsed = (*same)->rehearsed;
+        if (rival->plan.rehearsed)
+          rival->fits = rival->plan.rehearsed->peak_bytes <= rival->memory_bytes;
         continue;
       }
       if (core::wall_s() - start_s_ > request_.measure_s) break;
-      if (!rehearse_plan(rival->plan, rival->memory_bytes, rival->fits)) break;
+      rehearse_plan(rival->plan, rival->memory_bytes, rival->fits);
+      if (outcome_.was_stopped) break;
       known.push_back(&rival->plan);
       if (is_better(*rival, best)) best = rival;
     }
@@ -101,11 +109,15 @@ class Choice {
 
   static bool is_data(const PlanOutcome::Rival& rival) { return rival.name == "data"; }
 
+  /// One that fits is better than one that does not, and among those the smaller one.
   bool is_better(const PlanOutcome::Rival& rival, const PlanOutcome::Rival* best) const {
-    if (!rival.plan.rehearsed || !rival.fits) return false;
     const parallel::PlanDocument& other = best ? best->plan : outcome_.plan;
-    const bool other_fits = best || outcome_.fits;
-    return !other.rehearsed || !other_fits || rival.plan.foretold_us() < other.foretold_us();
+    if (!rival.plan.rehearsed) return false;
+    if (!other.rehearsed) return rival.fits;
+    if (const bool other_fits = best ? best->fits : outcome_.fits; rival.fits != other_fits)
+      return rival.fits;
+    return rival.fits ? rival.plan.foretold_us() < other.foretold_us()
+                      : rival.plan.rehearsed->peak_bytes < other.rehearsed->peak_bytes;
   }
 
   void take(const PlanOutcome::Rival& rival) {
@@ -127,9 +139,8 @@ class Choice {
 
 }  // namespace
 
-core::Status choose_by_rehearsal(PlanOutcome& outcome, const PlanRequest& request,
-                                 const Context& context) {
-  return Choice(outcome, request, context).run();
+void choose_by_rehearsal(PlanOutcome& outcome, const PlanRequest& request, const Context& context) {
+  Choice(outcome, request, context).run();
 }
 
 }  // namespace soapstone::jobs

@@ -23,10 +23,9 @@ core::LiteralPtr zeros_of(const core::TensorType& type) {
       ops::filled_literal(type.data_type, *core::concrete(type.shape), 0));
 }
 
-/// The number of batches that an array is; none if it is no such thing.
+/// The number of batches that an array is; none if it has another shape.
 std::optional<std::int64_t> batch_count(const core::Literal& array, const core::TensorType& type) {
   const core::Dims dims = *core::concrete(type.shape);
-  if (array.data_type() != type.data_type) return std::nullopt;
   if (array.dims() == dims) return 1;
   if (array.dims().size() != dims.size() + 1 || array.dims()[0] < 1) return std::nullopt;
   if (!std::equal(dims.begin(), dims.end(), array.dims().begin() + 1)) return std::nullopt;
@@ -43,7 +42,7 @@ core::Literal batch_of(const core::LiteralPtr& array, const core::Dims& dims, st
 
 core::Result<std::vector<std::vector<core::Literal>>>
 read_batches(const core::Graph& graph, const std::vector<TensorId>& data, const std::string& path) {
-  SOAPSTONE_ASSIGN_OR_RETURN(auto arrays, models::read_npz(path));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto arrays, models::read_npz(path));
   std::vector<core::LiteralPtr> found;
   std::optional<std::int64_t> batches;
   for (const TensorId id : data) {
@@ -54,7 +53,8 @@ read_batches(const core::Graph& graph, const std::vector<TensorId>& data, const 
       return core::invalid_input(fmt::format("there is no array '{}'", tensor.name),
                                  "it has to be " + tensor_text(graph, id))
           .at(path);
-    const auto count = batch_count(at->second, tensor.type);
+    auto typed = models::with_type(at->second, tensor.type.data_type);
+    const auto count = typed ? batch_count(*typed, tensor.type) : std::nullopt;
     if (!count || (batches && *batches != *count))
       return core::invalid_input(
                  fmt::format("'{}' has another type or shape, or another number of batches than "
@@ -63,7 +63,7 @@ read_batches(const core::Graph& graph, const std::vector<TensorId>& data, const 
                  fmt::format("it has to be {}, or several of these", tensor_text(graph, id)))
           .at(path);
     batches = count;
-    found.push_back(std::make_shared<const core::Literal>(std::move(at->second)));
+    found.push_back(std::make_shared<const core::Literal>(*std::move(typed)));
   }
   std::vector<std::vector<core::Literal>> all(static_cast<std::size_t>(batches.value_or(1)));
   for (std::size_t b = 0; b < all.size(); ++b)

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/float16.h"
 #include "core/base/memory_limit.h"
 
 namespace soapstone::models {
@@ -131,6 +132,9 @@ Result<std::string> read_entry(zip_t* archive, zip_uint64_t index) {
     if (got <= 0) return core::invalid_input("is damaged: it ends early");
     bytes.resize(done + static_cast<std::size_t>(got));
   }
+  // The checksum is compared at the end of the file.
+  if (char beyond = 0; zip_fread(file.get(), &beyond, 1) != 0)
+    return core::invalid_input("is damaged: its bytes do not have its checksum");
   return bytes;
 }
 
@@ -162,6 +166,10 @@ Result<std::string> array_file(const Literal& array) {
   return file;
 }
 
+bool is_disk_error(int zip_code) {
+  return zip_code == ZIP_ER_WRITE || zip_code == ZIP_ER_SEEK || zip_code == ZIP_ER_CLOSE;
+}
+
 /// `file` must live until the archive is closed. False: the archive says why.
 bool add_entry(zip_t* archive, const std::string& name, const std::string& file) {
   zip_source_t* const source = zip_source_buffer(archive, file.data(), file.size(), 0);
@@ -179,6 +187,15 @@ bool add_entry(zip_t* archive, const std::string& name, const std::string& file)
 }
 
 }  // namespace
+
+std::optional<Literal> with_type(const Literal& array, DataType type) {
+  if (array.data_type() == type) return array;
+  if (array.data_type() != DataType::kFloat32 || type != DataType::kBFloat16) return std::nullopt;
+  std::vector<std::uint16_t> rounded;
+  for (const double value : array.to_doubles())
+    rounded.push_back(core::bf16_from_float(static_cast<float>(value)));
+  return Literal::copy(type, array.dims(), std::as_bytes(std::span(rounded)));
+}
 
 core::Status write_npz(const std::filesystem::path& path,
                        const std::vector<std::pair<std::string, Literal>>& arrays) {
@@ -204,7 +221,12 @@ core::Status write_npz(const std::filesystem::path& path,
   for (std::size_t k = 0; k < files.size(); ++k)
     if (!add_entry(archive.get(), arrays[k].first, files[k]))
       return failed(zip_strerror(archive.get()));
-  if (zip_close(archive.get()) != 0) return failed(zip_strerror(archive.get()));
+  if (zip_close(archive.get()) != 0) {
+    core::Error error = failed(zip_strerror(archive.get()));
+    if (is_disk_error(zip_error_code_zip(zip_get_error(archive.get()))))
+      error = core::unavailable(error.message, "nothing was written; is the disk full?");
+    return error;
+  }
   (void)archive.release();
   return core::Done{};
 }

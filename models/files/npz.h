@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,10 @@ namespace soapstone::models {
 /// an equivalent here.
 core::Result<std::vector<std::pair<std::string, core::Literal>>>
 read_npz(const std::filesystem::path& path);
+
+/// The array as elements of that type: itself, or f32 as bf16, which NumPy does not have. None: it
+/// has elements of another type.
+std::optional<core::Literal> with_type(const core::Literal& array, core::DataType type);
 
 /// Writes the arrays in their order, without compression; the same bytes for the same arrays. bf16,
 /// which NumPy does not have, becomes f32. Errors: kInvalidInput: the file cannot be written;

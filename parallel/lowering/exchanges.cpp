@@ -1,12 +1,23 @@
 #include "parallel/lowering/exchanges.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "parallel/lowering/message_order.h"
 #include "parallel/pieces/piece_graph.h"
 
 namespace soapstone::parallel {
+namespace {
+
+/// A piece without elements, which no rank has to send.
+core::TensorId empty_piece(core::GraphBuilder& builder, core::DataType type,
+                           const TensorPiece& piece) {
+  return builder.add_constant(
+      std::make_shared<const core::Literal>(core::Literal::copy(type, piece.extents(), {})));
+}
+
+}  // namespace
 
 /// Messages about one tensor that go at the same time.
 class Exchanges::Batch {
@@ -64,6 +75,12 @@ std::size_t Exchanges::pass_of(const Holding& holding, std::int64_t lane) const 
   return writer(lane).pass_of(holding.first(lane).value);
 }
 
+core::DataType Exchanges::type_of(const Holding& holding) const {
+  std::int64_t lane = 0;
+  while (!holding.has(lane)) ++lane;
+  return writer(lane).type(holding.first(lane).value).data_type;
+}
+
 /// A piece of the first piece of a lane, as a value of its rank.
 RankValueId Exchanges::taken(const Holding& holding, std::int64_t lane, const TensorPiece& piece,
                              std::size_t pass) {
@@ -103,6 +120,7 @@ core::Status Exchanges::send(core::TensorId tensor, const Demand& demand, Holdin
   const CellFinder finder(holding);
   Batch batch(*this, tensor);
   for (Missing& each : missing) {
+    if (each.piece->is_empty()) continue;
     CellGrid grid = finder.cells_of(
         *each.piece, [&](std::int64_t holder) { return distance(each.lane, holder); });
     for (const Cell& cell : grid.cells) {
@@ -119,7 +137,9 @@ core::Status Exchanges::send(core::TensorId tensor, const Demand& demand, Holdin
     RankWriter& own = writer(each.lane, each.pass);
     std::vector<core::TensorId> cells;
     for (const RankValueId value : each.cells) cells.push_back(own.operand(value));
-    const core::TensorId joined = join_pieces(own.builder(), each.parts, std::move(cells));
+    const core::TensorId joined = cells.empty()
+                                      ? empty_piece(own.builder(), type_of(holding), *each.piece)
+                                      : join_pieces(own.builder(), each.parts, std::move(cells));
     OwnPiece brought{*each.piece, own.define(joined), std::nullopt};
     if (demand.is_for_pass) brought.pass = each.pass;
     holding.add(each.lane, std::move(brought));

@@ -56,6 +56,8 @@ class Exchanges {
   /// The pass that makes the first piece of a lane.
   std::size_t pass_of(const Holding& holding, std::int64_t lane) const;
   std::int64_t distance(std::int64_t a, std::int64_t b) const;
+  /// Precondition: some lane has a piece.
+  core::DataType type_of(const Holding& holding) const;
 
   const Lanes& lanes_;
   std::vector<RankWriter> writers_;  ///< By rank.

@@ -47,13 +47,17 @@ enum class JoinedValues : std::uint8_t { kSum, kMax, kMin };
 /// Each rank of the group has a value of the same type, and gets what all of them come to. They are
 /// joined in the order of the group.
 struct AllReduceStep {
-  std::size_t number =
-      0;  ///< The same on all ranks of the group, which have no other step with it.
+  std::size_t number = 0;  ///< The same on all ranks of the group, which have no other step with
+                           ///< it. Groups that do not meet may have the same one.
   core::TensorId tensor;
   JoinedValues joined = JoinedValues::kSum;
   std::vector<std::int64_t> group;  ///< Ranks, ascending.
   RankValueId from, to;
 };
+
+/// Which reduction a step belongs to: its number, and the first rank of its group.
+using ReductionKey = std::pair<std::size_t, std::int64_t>;
+inline ReductionKey key_of(const AllReduceStep& step) { return {step.number, step.group.front()}; }
 
 using RankStep = std::variant<ComputeStep, MessageStep, AllReduceStep>;
 

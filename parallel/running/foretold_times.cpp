@@ -57,7 +57,7 @@ class Foretelling {
   }
 
   bool take_reduction(std::size_t rank, const AllReduceStep& step, bool is_first) {
-    Arrivals& arrivals = arrivals_[step.number];
+    Arrivals& arrivals = arrivals_[key_of(step)];
     if (is_first) {
       ++arrivals.ranks;
       arrivals.last_us = std::max(arrivals.last_us, now_us_[rank]);
@@ -97,7 +97,7 @@ class Foretelling {
   const Topology& topology_;
   std::vector<double> now_us_;                ///< By rank.
   std::map<std::size_t, double> sent_at_us_;  ///< By number of a message.
-  std::map<std::size_t, Arrivals> arrivals_;  ///< By number of a reduction.
+  std::map<ReductionKey, Arrivals> arrivals_;
   std::vector<std::vector<RankStepTime>> times_;
 };
 

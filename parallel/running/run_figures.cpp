@@ -49,7 +49,7 @@ class FigureMaker {
       if (const auto* messages = std::get_if<MessageStep>(&step)) {
         for (const Message& message : messages->sent) sent_us_[message.number] = start_us;
       } else if (const auto* reduction = std::get_if<AllReduceStep>(&step)) {
-        double& last_us = last_us_[reduction->number];
+        double& last_us = last_us_[key_of(*reduction)];
         last_us = std::max(last_us, start_us);
       }
     }
@@ -62,7 +62,7 @@ class FigureMaker {
       for (const Message& message : messages->received)
         until_us = std::max(until_us, sent_us_.at(message.number));
     } else if (const auto* reduction = std::get_if<AllReduceStep>(&step)) {
-      until_us = last_us_.at(reduction->number);
+      until_us = last_us_.at(key_of(*reduction));
     }
     return until_us;
   }
@@ -157,8 +157,8 @@ class FigureMaker {
   const std::vector<RankProgram>& programs_;
   const std::vector<std::vector<RankStepTime>>& times_;
   std::map<std::size_t, double> sent_us_;  ///< By number of a message.
-  std::map<std::size_t, double> last_us_;  ///< By number of a reduction.
-  std::set<std::size_t> counted_;          ///< By number of a reduction.
+  std::map<ReductionKey, double> last_us_;
+  std::set<std::size_t> counted_;  ///< By number of a reduction.
   std::map<std::pair<ExchangeKind, core::TensorId>, std::size_t> places_;
   RunFigures figures_;
 };

@@ -168,6 +168,8 @@ std::vector<Affine> IndexSpace::indices_at(const Affine& position,
                                            std::span<const std::int64_t> sizes) {
   std::int64_t stride = 1;
   for (std::int64_t size : sizes) stride *= size;
+  // No loop comes to an element of an empty tensor.
+  if (stride == 0) return std::vector<Affine>(sizes.size());
   std::vector<Affine> indices;
   Affine rest = joined(position);
   for (std::size_t k = 0; k < sizes.size(); ++k) {

@@ -11,7 +11,9 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
 
 import commands
 import sanitizers
@@ -136,6 +138,43 @@ class RunPlan(unittest.TestCase):
         self.assertEqual({event["tid"] for event in measured}, {0, 1})
         self.assertGreater(len([event for event in events if event["pid"] == 1]), 2)
 
+    def write(self, name, nodes, inputs, outputs, weights):
+        typed = [[helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n, shape in values]
+                 for values in (inputs, outputs)]
+        graph = helper.make_graph(nodes, "g", *typed, [numpy_helper.from_array(w, n) for n, w in weights])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+        onnx.save(model, self.folder / name)
+        return self.folder / name
+
+    def test_results_have_the_names_of_the_file(self):
+        weight = np.arange(36, dtype=np.float32).reshape(6, 6)
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]), helper.make_node("Identity", ["product"], ["a"]),
+                 helper.make_node("Identity", ["product"], ["b"]), helper.make_node("Identity", ["x"], ["c"])]
+        model = self.write("names.onnx", nodes, [("x", [4, 6])], [(n, [4, 6]) for n in "abc"], [("w", weight)])
+        plan, inputs, out = self.plan("names.json", "2", "data", [model]), self.folder / "x.npz", self.folder / "abc.npz"
+        x = np.random.default_rng(2).standard_normal((4, 6)).astype(np.float32)
+        np.savez(inputs, x=x)
+        report = self.report(plan, model, "--virtual", "--steps", "1", "--check", "--inputs", inputs, "--outputs", out)
+        self.assertEqual([result["name"] for result in report["results"]], ["a", "b", "c"])
+        with np.load(out) as results:
+            self.assertEqual(sorted(results), ["a", "b", "c"])
+            np.testing.assert_array_equal(results["c"], x)
+            np.testing.assert_array_equal(results["a"], results["b"])
+            np.testing.assert_allclose(results["a"], x @ weight, rtol=1e-5, atol=1e-4)
+
+    def test_tensors_without_elements_are_handed_over(self):
+        weight = np.ones((6, 5), np.float32)
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["e"]),
+                 helper.make_node("ReduceSum", ["e", "one"], ["s"], keepdims=0),
+                 helper.make_node("MatMul", ["z", "w"], ["p"]), helper.make_node("Add", ["s", "p"], ["y"])]
+        model = self.write("empty.onnx", nodes, [("x", [4, 0, 6]), ("z", [4, 6])], [("e", [4, 0, 5]), ("y", [4, 5])],
+                           [("w", weight), ("one", np.array([1]))])
+        for options in (["--fix", "stages=2"], ["--train", "--optimizer", "adam"]):
+            plan, out = self.folder / "empty.json", self.folder / "empty.npz"
+            done = run("plan-graph", model, *options, "--topology", "k80x4-ib", "--devices", "2", "-o", plan)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(self.report(plan, model, "--virtual", "--steps", "1", "--check", "--outputs", out)["equal"])
+
     def test_there_are_as_many_ranks_as_devices(self):
         hint = self.fails(2, "the plan is for 4 devices, and one process is started", self.quad,
                           self.model)
@@ -149,6 +188,17 @@ class RunPlan(unittest.TestCase):
         self.fails(3, "another model", self.pair, other, "--virtual")
         self.fails(3, "another topology", self.pair, self.model, "--virtual", "--topology",
                    "dgx-a100x1")
+        machine = {"version": 1, "name": "two of ours", "devices": [{"kind": "cpu", "count": 2}],
+                   "kinds": [{"name": "cpu", "memory_bytes": 1e9, "memory_bytes_per_s": 1e9, "flops_per_s": {"f32": 1e9}}],
+                   "levels": [{"name": "bus", "size": 2, "latency_us": 1, "bytes_per_s": 1e9}]}
+        topology = self.folder / "machine.json"
+        topology.write_text(json.dumps(machine))
+        plan = self.folder / "ours.json"
+        done = run("plan-graph", self.model, "--topology", topology, "--strategy", "data", "-o", plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        hint = self.fails(3, "the plan is for the topology 'two of ours'", plan, self.model, "--virtual")
+        self.assertIn("give the topology's file in --topology", hint)
+        self.report(plan, self.model, "--virtual", "--steps", "1", "--topology", topology)
         self.fails(3, "absent", self.folder / "absent.json", self.model, "--virtual")
         self.fails(2, "--set", self.pair, self.model, "--virtual", "--set", "layers=2")
 
@@ -183,6 +233,8 @@ class RunPlan(unittest.TestCase):
         self.fails(3, "there is no array for the input", self.pair, self.model, "--virtual", "--inputs",
                    wrong)
         self.fails(2, "--steps", self.pair, self.model, "--virtual", "--steps", "0")
+        for limit in ("0", "1e300", "nan"):
+            self.fails(2, "--time-limit", self.pair, self.model, "--virtual", "--time-limit", limit)
 
     def test_an_interrupted_run_ends_with_130(self):
         process = subprocess.Popen(

@@ -10,6 +10,8 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper
 
 import commands
 import sanitizers
@@ -94,6 +96,48 @@ class RunTraining(unittest.TestCase):
         self.fails(3, "'labels' has another type or shape", self.data, *MODEL, "--virtual", "--inputs",
                    self.folder / "wrong.npz")
 
+    def test_a_damaged_checkpoint_is_refused(self):
+        self.checkpoint("good.npz", self.data, "1")
+        damaged = bytearray((self.folder / "good.npz").read_bytes())
+        with np.load(self.folder / "good.npz") as arrays:
+            name = arrays.files[0]
+            at = damaged.index(arrays[name].tobytes())
+        damaged[at] ^= 1
+        (self.folder / "damaged.npz").write_bytes(damaged)
+        self.fails(3, f"array {name}: is damaged", self.data, *MODEL, "--virtual", "--resume",
+                   self.folder / "damaged.npz")
+
+    def test_weights_of_types_that_numpy_lacks_are_resumed(self):
+        weight = helper.make_tensor("w", TensorProto.BFLOAT16, [6, 4], np.linspace(-1, 1, 24))
+        typed = [helper.make_tensor_value_info(n, TensorProto.BFLOAT16, shape) for n, shape in (("x", [4, 6]), ("y", [4, 4]))]
+        graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", typed[:1], typed[1:], [weight])
+        model, plan = self.folder / "bf16.onnx", self.folder / "bf16.json"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), model)
+        done = run("plan-graph", model, "--train", "--optimizer", "sgd", "--topology", "k80x4-ib", "--devices", "2",
+                   "--strategy", "data", "-o", plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        batch, kept = self.folder / "bf16-batch.npz", self.folder / "bf16.npz"
+        np.savez(batch, x=np.ones((4, 6), np.float32), labels=np.arange(4))
+        words = (plan, model, "--virtual", "--inputs", batch, "--learning-rate", "0.5", "--json", "-", "--checkpoint", kept)
+        losses = []
+        for steps, more in (("3", []), ("1", []), ("2", ["--resume", kept])):
+            done = run("run-plan", *words, "--steps", steps, *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            losses.append(json.loads(done.stdout)["losses"])
+        self.assertEqual(losses[0], losses[1] + losses[2])
+
+    def test_a_run_goes_on_with_the_batch_that_is_next(self):
+        random = np.random.default_rng(4)
+        batches = self.folder / "three.npz"
+        np.savez(batches, x=random.standard_normal((3, 8, 6)).astype(np.float32), labels=random.integers(0, 4, (3, 8)))
+        whole, expected = self.checkpoint("whole.npz", self.data, "5", "--inputs", batches)
+        self.checkpoint("first.npz", self.data, "2", "--inputs", batches)
+        rest, found = self.checkpoint("rest.npz", self.data, "3", "--inputs", batches, "--check",
+                                      "--resume", self.folder / "first.npz")
+        self.assertEqual(whole["losses"][2:], rest["losses"])
+        self.assertTrue(rest["equal"])
+        self.expect_same_bits(expected, found)
+
     def test_the_first_step_is_that_of_one_device(self):
         for plan in (self.data, self.stages):
             report = self.train(plan, "2", "--check")
@@ -121,6 +165,9 @@ class RunTraining(unittest.TestCase):
         np.savez(self.folder / "other.npz", weight=np.zeros(3, np.float32))
         self.fails(3, "it is no checkpoint", self.data, *MODEL, "--virtual", "--resume",
                    self.folder / "other.npz")
+        np.savez(self.folder / "before.npz", **{"soapstone.steps": np.array(-2)})
+        self.fails(3, "it is no checkpoint", self.data, *MODEL, "--virtual", "--resume",
+                   self.folder / "before.npz")
         np.savez(self.folder / "small.npz", **{"soapstone.steps": np.array(2)})
         self.fails(3, "of another model or optimizer", self.data, *MODEL, "--virtual", "--resume",
                    self.folder / "small.npz")
@@ -139,6 +186,20 @@ class RunTraining(unittest.TestCase):
             steps = int(arrays["soapstone.steps"])
         self.assertGreater(steps, 0)
         self.assertEqual(self.train(self.data, "1", "--resume", path)["steps_before"], steps)
+
+    @unittest.skipUnless(MPIRUN, "there is no mpirun")
+    def test_interrupted_processes_leave_a_checkpoint(self):
+        path = self.folder / "processes.npz"
+        process = subprocess.Popen(
+            [MPIRUN, "-n", "2", BIN_DIR / "run-plan", self.data, *MODEL, "--steps", "1000000", "--checkpoint", path],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **RANKED})
+        with process:
+            commands.wait_for_line(process.stderr, "running")
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=sanitizers.seconds(60))
+        self.assertNotEqual(process.returncode, 0)  # It is mpirun's own.
+        self.assertTrue(path.exists(), stderr)
+        self.train(self.data, "1", "--resume", path)
 
     @unittest.skipUnless(MPIRUN, "there is no mpirun")
     def test_processes_train_with_the_bits_of_threads(self):

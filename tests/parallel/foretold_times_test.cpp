@@ -2,6 +2,8 @@
 #include "parallel/running/foretold_times.h"
 
 #include <array>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -13,12 +15,17 @@ namespace {
 constexpr double kLatencyUs = 2;
 constexpr double kValueUs = 10;  ///< What the bytes of a value take on a link.
 
-Topology two_devices() {
+Topology devices_on_a_wire(std::int64_t count) {
   const runtime::DeviceKind kind{"device", "device", 1e9, 1e9, {{core::DataType::kFloat32, 1e9}}};
   const double value_bytes = 1000 * sizeof(float);
-  return *Topology::make(Hierarchy{
-      "pair", {kind}, {{0, 2}}, {{"wire", 2, kLatencyUs, value_bytes / kValueUs * 1e6, 1, true}}});
+  return *Topology::make(
+      Hierarchy{"wired",
+                {kind},
+                {{0, count}},
+                {{"wire", count, kLatencyUs, value_bytes / kValueUs * 1e6, 1, true}}});
 }
+
+Topology two_devices() { return devices_on_a_wire(2); }
 
 RankProgram empty_program() {
   RankProgram program;
@@ -26,9 +33,9 @@ RankProgram empty_program() {
   return program;
 }
 
-RankStep sum(std::size_t number) {
-  return AllReduceStep{number, core::TensorId(0), JoinedValues::kSum,
-                       {0, 1}, RankValueId(0),    RankValueId(1)};
+RankStep sum(std::size_t number, std::vector<std::int64_t> group = {0, 1}) {
+  return AllReduceStep{number,           core::TensorId(0), JoinedValues::kSum,
+                       std::move(group), RankValueId(0),    RankValueId(1)};
 }
 
 TEST(ForetoldTimes, ARankWaitsForTheLastOneOfASum) {
@@ -42,6 +49,20 @@ TEST(ForetoldTimes, ARankWaitsForTheLastOneOfASum) {
   EXPECT_DOUBLE_EQ((*times)[0][1].start_us, 5) << "it begins to wait";
   EXPECT_DOUBLE_EQ((*times)[0][2].end_us, end_of_sum_us + 7);
   EXPECT_DOUBLE_EQ((*times)[1][2].end_us, end_of_sum_us + 3);
+}
+
+TEST(ForetoldTimes, GroupsThatSumAtOnceDoNotWaitForEachOther) {
+  std::vector<RankProgram> programs(4, empty_program());
+  for (std::size_t r = 0; r < 4; ++r)
+    programs[r].steps = {ComputeStep{}, sum(0, r < 2 ? std::vector<std::int64_t>{0, 1}
+                                                     : std::vector<std::int64_t>{2, 3})};
+  const auto times =
+      foretold_times(programs, {{5, 0}, {10, 0}, {500, 0}, {900, 0}}, devices_on_a_wire(4));
+  ASSERT_TRUE(times.ok());
+  EXPECT_DOUBLE_EQ((*times)[0][1].end_us, (*times)[1][1].end_us);
+  EXPECT_LT((*times)[0][1].end_us, 500);
+  EXPECT_GT((*times)[2][1].end_us, 900);
+  EXPECT_DOUBLE_EQ((*times)[2][1].end_us, (*times)[3][1].end_us);
 }
 
 TEST(ForetoldTimes, AMessageIsThereSomeTimeAfterItWasSent) {

@@ -250,6 +250,28 @@ TEST(RankRunnerTest, TimesStepsInTurn) {
   }
 }
 
+TEST(RunFiguresTest, ARankDoesNotWaitForOtherGroups) {
+  std::vector<RankProgram> programs(4);
+  const core::TensorType type{core::DataType::kFloat32, core::to_shape({10}), true};
+  std::vector<std::vector<RankStepTime>> times;
+  for (std::int64_t r = 0; r < 4; ++r) {
+    RankProgram& program = programs[static_cast<std::size_t>(r)];
+    const std::int64_t first = r / 2 * 2;
+    program.values = {type, type};
+    program.steps.emplace_back(AllReduceStep{0,
+                                             core::TensorId(0),
+                                             JoinedValues::kSum,
+                                             {first, first + 1},
+                                             RankValueId(0),
+                                             RankValueId(1)});
+    const double start_us = r < 2 ? 0 : 15;  // The groups are at work at the same time.
+    times.push_back({{start_us, start_us + 20}});
+  }
+  const RunFigures figures = figures_of({"sum"}, programs, times);
+  EXPECT_DOUBLE_EQ(figures.ranks[0].exchange_us, 20);
+  EXPECT_DOUBLE_EQ(figures.ranks[0].wait_us, 15) << "until the step ends";
+}
+
 TEST(RunFiguresTest, ARankWaitsForTheOneThatComesLast) {
   std::vector<RankProgram> programs(2);
   const core::TensorType type{core::DataType::kFloat32, core::to_shape({10}), true};

@@ -18,12 +18,6 @@ namespace {
 
 using core::TensorId;
 
-std::vector<std::string> declared_outputs(const ModelHeader& header) {
-  std::vector<std::string> names;
-  for (const auto& output : header.skeleton.graph().output()) names.push_back(output.name());
-  return names;
-}
-
 core::Result<onnx::ValueInfoProto> describe_type(const core::Tensor& tensor,
                                                  const std::string& name) {
   onnx::ValueInfoProto info;
@@ -178,6 +172,12 @@ void list_weights_as_inputs(ExportedModel& exported) {
 
 }  // namespace
 
+std::vector<std::string> output_names(const ModelHeader& header) {
+  std::vector<std::string> names;
+  for (const auto& output : header.skeleton.graph().output()) names.push_back(output.name());
+  return names;
+}
+
 void drop_unread(onnx::GraphProto& graph, std::vector<NamedWeight>& weights) {
   std::unordered_set<std::string> read;
   for (const auto& output : graph.output()) read.insert(output.name());
@@ -227,7 +227,7 @@ core::Result<ExportedModel> export_graph(const core::Graph& given, const ModelHe
   SOAPSTONE_ASSIGN_OR_RETURN(const OpaqueProtos opaque, opaque_protos(graph));
   SOAPSTONE_ASSIGN_OR_RETURN(
       TensorNames names,
-      TensorNames::assign(graph, plan, opaque, declared_outputs(header), header.notes.names()));
+      TensorNames::assign(graph, plan, opaque, output_names(header), header.notes.names()));
   ExportedModel exported{header.skeleton, {}};
   exported.folded = header.folded;
   onnx::GraphProto& out = *exported.model.mutable_graph();
