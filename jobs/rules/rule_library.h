@@ -92,7 +92,7 @@ std::function<bool(const rules::Rule&)> admits_made(const RuleRequest& request);
 /// Which transforms are tried: those that `skip` does not name, and if `only` names any rules or
 /// transforms, those that it names or that make such rules.
 std::function<bool(const transforms::Transform&)> tries(const RuleRequest& request);
-/// Those that are tried with the request, in the order of the registry.
+/// The transforms that are tried with the request, in the order of the registry.
 std::vector<const transforms::Transform*> tried_transforms(const RuleRequest& request);
 
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and

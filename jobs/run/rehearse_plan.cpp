@@ -39,7 +39,7 @@ bool are_alike(const RankProgram& a, const RankProgram& b) {
       });
 }
 
-/// What one rank computes.
+/// The computing of one rank.
 struct RehearsedRank {
   std::vector<std::vector<double>> compute_us;  ///< By timed run and step of its program.
   double peak_bytes = 0;

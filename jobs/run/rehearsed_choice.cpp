@@ -15,8 +15,7 @@
 namespace soapstone::jobs {
 namespace {
 
-/// What was foretold of plans may be off by as much: others are not rehearsed, but for data
-/// parallelism.
+/// Plans whose planned time is that many times as long are not rehearsed, but for data parallelism.
 constexpr double kMostLonger = 1.5;
 
 /// Whether both cut everything alike, whatever they are called.

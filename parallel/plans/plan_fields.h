@@ -23,7 +23,7 @@ void each_figure(Time& time, const Visit& visit) {
   visit("bytes_moved", time.bytes_moved);
 }
 
-/// Of a RehearsedStep.
+/// Calls `visit(name, figure)` for each figure of a RehearsedStep.
 template <class Step, class Visit>
 void each_rehearsed(Step& step, const Visit& visit) {
   visit("step_us", step.step_us);

@@ -11,7 +11,8 @@ namespace {
 class BatchingProofs : public testing::TestWithParam<transforms::Lines> {};
 
 TEST_P(BatchingProofs, AreFound) {
-  expect_steps_proved(transforms::find_towers(graph_of(transforms::lifted_graph(GetParam(), 2, true))));
+  expect_steps_proved(
+      transforms::find_towers(graph_of(transforms::lifted_graph(GetParam(), 2, true))));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BatchingProofs, testing::ValuesIn(transforms::kLiftedLines),

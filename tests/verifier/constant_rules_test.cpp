@@ -14,7 +14,8 @@ class ConstantProofs : public testing::TestWithParam<transforms::ConstantGraph> 
 class QuotientProofs : public testing::TestWithParam<transforms::QuotientGraph> {};
 
 TEST_P(ConstantProofs, AreFound) {
-  expect_steps_proved(transforms::find_constant_terms(graph_of(transforms::constant_graph(GetParam()))));
+  expect_steps_proved(
+      transforms::find_constant_terms(graph_of(transforms::constant_graph(GetParam()))));
 }
 
 TEST_P(QuotientProofs, AreFound) {

@@ -4,9 +4,9 @@
 #include "transforms/contract/factored_sums.h"
 #include "transforms/contract/shared_operands.h"
 
-#include "tests/transforms/sum_graphs.h"
 #include "tests/support/graphs.h"
 #include "tests/transforms/contraction_graphs.h"
+#include "tests/transforms/sum_graphs.h"
 #include "tests/verifier/proves.h"
 
 namespace soapstone::verifier {
@@ -15,7 +15,8 @@ namespace {
 class ContractionProofs : public testing::TestWithParam<transforms::ProductGraph> {};
 
 TEST_P(ContractionProofs, AreFound) {
-  expect_steps_proved(transforms::find_contractions(graph_of(transforms::product_graph(GetParam()))));
+  expect_steps_proved(
+      transforms::find_contractions(graph_of(transforms::product_graph(GetParam()))));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ContractionProofs, testing::ValuesIn(transforms::kProductGraphs),
@@ -24,7 +25,8 @@ INSTANTIATE_TEST_SUITE_P(All, ContractionProofs, testing::ValuesIn(transforms::k
 class ScaledProofs : public testing::TestWithParam<transforms::ProductGraph> {};
 
 TEST_P(ScaledProofs, AreFound) {
-  expect_steps_proved(transforms::find_scaled_products(graph_of(transforms::product_graph(GetParam()))));
+  expect_steps_proved(
+      transforms::find_scaled_products(graph_of(transforms::product_graph(GetParam()))));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ScaledProofs, testing::ValuesIn(transforms::kScaledGraphs),
@@ -43,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(All, StridedProofs, testing::ValuesIn(transforms::kStri
 class SumProofs : public testing::TestWithParam<transforms::ProductGraph> {};
 
 TEST_P(SumProofs, AreFound) {
-  expect_steps_proved(transforms::find_factored_sums(graph_of(transforms::product_graph(GetParam()))));
+  expect_steps_proved(
+      transforms::find_factored_sums(graph_of(transforms::product_graph(GetParam()))));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SumProofs, testing::ValuesIn(transforms::kSumGraphs),
@@ -52,7 +55,8 @@ INSTANTIATE_TEST_SUITE_P(All, SumProofs, testing::ValuesIn(transforms::kSumGraph
 class SharedProofs : public testing::TestWithParam<transforms::ProductGraph> {};
 
 TEST_P(SharedProofs, AreFound) {
-  expect_steps_proved(transforms::find_shared_operands(graph_of(transforms::product_graph(GetParam()))));
+  expect_steps_proved(
+      transforms::find_shared_operands(graph_of(transforms::product_graph(GetParam()))));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SharedProofs, testing::ValuesIn(transforms::kSharedGraphs),

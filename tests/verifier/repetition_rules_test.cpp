@@ -13,7 +13,8 @@ namespace {
 class RepetitionProofs : public testing::TestWithParam<transforms::RepetitionGraph> {};
 
 TEST_P(RepetitionProofs, AreFound) {
-  expect_steps_proved(transforms::find_repetition(graph_of(transforms::repetition_graph(GetParam()))));
+  expect_steps_proved(
+      transforms::find_repetition(graph_of(transforms::repetition_graph(GetParam()))));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RepetitionProofs, testing::ValuesIn(transforms::kRepetitionGraphs),
