@@ -73,9 +73,11 @@ class RowText {
   std::string parted(const std::string& whole, const Texts& names) const {
     if (row_.groups == 1) return split(names, whole, row_.axis, widths());
     const Texts parts = numbered(whole + "g", names.size());
-    std::string lines = reshape_line(whole + "g", whole, in_groups(shape(0), SizeTexts::sum(widths())));
+    std::string lines =
+        reshape_line(whole + "g", whole, in_groups(shape(0), SizeTexts::sum(widths())));
     lines += split(parts, whole + "g", row_.axis + 1, widths());
-    for (std::size_t i = 0; i < names.size(); ++i) lines += reshape_line(names[i], parts[i], shape(i));
+    for (std::size_t i = 0; i < names.size(); ++i)
+      lines += reshape_line(names[i], parts[i], shape(i));
     return lines;
   }
 
