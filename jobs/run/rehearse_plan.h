@@ -16,8 +16,8 @@ struct Rehearsal {
   std::vector<double> peak_bytes;  ///< By rank.
 };
 
-/// As many ranks as the machine has cores compute at a time. Ranks that run equal graphs are
-/// rehearsed once. Errors: kUnsupported, kUnavailable: a program cannot be compiled or run here;
+/// Lets as many ranks compute at a time as the machine has cores, and of ranks whose graphs are
+/// equal only one, unless a core would be idle. Errors: kUnsupported, kUnavailable: a program cannot be compiled or run here;
 /// kInterrupted.
 core::Result<Rehearsal> rehearse(const PreparedRun& prepared, const DeviceRequest& device,
                                  const Context& context);

@@ -53,7 +53,7 @@ class PlanTaker {
   /// the steps before are tried.
   Candidate take(const Candidate& from, std::span<const transforms::RewriteSequence> plans,
                  const ObjectiveStage& stage, const std::function<bool()>& stopped);
-  /// Of the plans that the transform finds. What they make of a graph is remembered.
+  /// The same with the plans that the transform finds. The result of a graph is remembered.
   Candidate take(const Candidate& from, const transforms::Transform& transform,
                  const ObjectiveStage& stage, const std::function<bool()>& stopped);
   /// With all of them carried out that can be, as far as all steps of each can, whatever it costs.

@@ -1,4 +1,4 @@
-// What is foretold of programs whose computing times are known, and of ranks that are not there.
+// Programs whose computing times are known are foretold; ranks that are not there answer.
 #include "parallel/running/foretold_times.h"
 
 #include <array>

@@ -84,8 +84,8 @@ core::Status check_writable(const core::Graph& graph, const ModelHeader& header)
 std::vector<core::NodeId> constants_within_originals(const core::Graph& graph,
                                                      const ModelHeader& header);
 
-/// What the file calls its outputs, in order: several names may be of one tensor. Empty for graphs
-/// that were not read from a file.
+/// The names of the file's outputs, in order; one tensor may have several. Empty for graphs that
+/// were not read from a file.
 std::vector<std::string> output_names(const ModelHeader& header);
 
 /// For graphs that were not read from a file.
