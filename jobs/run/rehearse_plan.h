@@ -17,8 +17,8 @@ struct Rehearsal {
 };
 
 /// Lets as many ranks compute at a time as the machine has cores, and of ranks whose graphs are
-/// equal only one, unless a core would be idle. Errors: kUnsupported, kUnavailable: a program cannot be compiled or run here;
-/// kInterrupted.
+/// equal only one, unless a core would be idle. Errors: kUnsupported, kUnavailable: a program
+/// cannot be compiled or run here; kInterrupted.
 core::Result<Rehearsal> rehearse(const PreparedRun& prepared, const DeviceRequest& device,
                                  const Context& context);
 

@@ -3,6 +3,8 @@
 #include "parallel/lowering/step_cuts.h"
 
 #include <array>
+#include <map>
+#include <variant>
 
 #include <gtest/gtest.h>
 
@@ -73,6 +75,37 @@ TEST_P(NamedStrategyTrains, AsTheModelDoes) {
     GTEST_SKIP() << planned.error().to_string();
   }
   expect_same_step(net, step_of(net, form), planned->plan, options.freedom);
+}
+
+/// The gradients of a weight that several operators read are added before ranks exchange them.
+TEST(SharedWeights, HaveOneSumOfGradients) {
+  const PlannedNetwork net =
+      network("rnntc", {{"batch", 4}, {"steps", 3}, {"hidden", 8}, {"vocabulary", 16}});
+  MeshPlanOptions options;
+  options.is_training = true;
+  options.devices = 2;
+  options.freedom = (*named_strategy("data"))->freedom;
+  const core::StopToken never;
+  const auto planned = plan_on_meshes(net.graph, net.is_weight, topology("k80x4-ib"), options,
+                                      core::silent(), never);
+  ASSERT_TRUE(planned.ok()) << planned.error().to_string();
+  const TrainingStep step = step_of(net, Form::kGradients);
+  const GraphLoops loops = graph_loops(net.graph, net.is_weight);
+  const CutStep cut =
+      cut_step(step, {net.graph, loops, net.is_weight}, cuts_of(planned->plan), StepCutOptions());
+  const auto programs = lower(step.graph, cut.loops, cut.is_weight, cut.cuts);
+  ASSERT_TRUE(programs.ok()) << programs.error().to_string();
+  std::map<core::Dims, int> sums;  // less than weights, by shape
+  for (const TrainedWeight& weight : step.weights)
+    --sums[*core::concrete(step.graph.tensor(weight.value).type.shape)];
+  const RankProgram& program = programs->front();
+  for (const RankStep& each : program.steps)
+    if (const auto* sum = std::get_if<AllReduceStep>(&each))
+      ++sums[*core::concrete(program.values[sum->from.index()].shape)];
+  for (const auto& [dims, more] : sums) {
+    if (dims.empty()) continue;
+    EXPECT_LE(more, 0) << core::element_count(dims) << " elements";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NamedStrategyTrains,
